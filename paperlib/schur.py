@@ -1,0 +1,388 @@
+"""Ordered real Schur coordinates of a square matrix, their sectors, and what ablating them leaves.
+
+``W = Q T Qᵀ`` with blocks ordered by non-increasing eigenvalue modulus; ``T = B + N`` with ``B``
+the 1×1 and 2×2 diagonal blocks and ``N`` the couplings between them. The leading sector R holds
+``|λ| ≥ α ρ(W)``, C is the rest, and N falls into RR, CR (the paper's T_C→R) and CC.
+"""
+
+import numbers
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg import lapack
+
+from .metrics import frobenius, removed_mass
+
+SUBSETS = ("none", "RR", "CR", "CC", "RR+CR", "RR+CC", "CR+CC", "RR+CR+CC")
+EPS = float(np.finfo(np.float64).eps)
+MAX_SWEEPS = 20
+
+
+class SchurError(RuntimeError):
+    """The ordered Schur form could not be computed to the accuracy that it promises."""
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedSchur:
+    """``W = Q T Qᵀ``, ordered. Made by `ordered_schur`; arrays are read-only.
+
+    Attributes
+    ----------
+    W, Q, T : ndarray, shape (n, n), float64
+    blocks : tuple of (start, size)
+        Diagonal blocks of T from the top, size 1 or 2.
+    eigenvalues : ndarray, shape (n,), complex
+        One per coordinate; a pair as +imaginary, −imaginary.
+    moduli : ndarray, shape (n,)
+    residual, orthogonality : float
+        ``‖QTQᵀ − W‖_F / ‖W‖_F`` (0 for a zero matrix) and ``‖QᵀQ − I‖_F``.
+    ties : tuple of (start, stop)
+        Half-open ranges of coordinates whose blocks (two or more) tie in modulus.
+    tie_width : float
+        Gap up to which neighbouring moduli tie.
+    rejected_swaps : tuple of (coordinate, upper modulus, lower modulus)
+        Neighbours that LAPACK refused to exchange and that stay in this order, within their tie.
+    precision : float
+        Machine epsilon of the type in which W was given.
+    """
+
+    W: np.ndarray
+    Q: np.ndarray
+    T: np.ndarray
+    blocks: tuple
+    eigenvalues: np.ndarray
+    moduli: np.ndarray
+    residual: float
+    orthogonality: float
+    ties: tuple
+    tie_width: float
+    rejected_swaps: tuple
+    precision: float
+
+    @property
+    def n(self):
+        """Size of the matrix."""
+        return len(self.T)
+
+    @property
+    def spectral_radius(self):
+        """ρ(W), the largest modulus."""
+        return float(self.moduli.max())
+
+    @property
+    def mass_floor(self):
+        """Removed mass at or below which nothing but rounding of the given W was removed."""
+        return max(self.n, 10) * self.precision
+
+    @property
+    def coupling_mask(self):
+        """Boolean (n, n): the strictly block-upper entries, those of N."""
+        block = np.repeat(np.arange(len(self.blocks)), [size for _, size in self.blocks])
+        return block[:, None] < block[None, :]
+
+    def sectors(self, alpha=0.9):
+        """Split the coordinates at ``|λ| ≥ α ρ``.
+
+        Moduli within `tie_width` of each other are not told apart, nor from the threshold: R
+        takes a tie as a whole if its largest modulus reaches ``α ρ − tie_width``. A sector thus
+        cuts neither a 2×2 block nor a tie, α = 1 on an orthogonal matrix gives R everything, and
+        R is always the first n_R coordinates. `Sectors.alpha_gap` tells how close the call was.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1]
+
+        Raises
+        ------
+        TypeError, ValueError
+            If alpha is not a number in (0, 1].
+        """
+        if isinstance(alpha, bool) or not isinstance(alpha, numbers.Real):
+            raise TypeError(f"alpha must be a number in (0, 1], got {alpha!r}")
+        if not 0 < alpha <= 1:
+            raise ValueError(f"alpha must be in (0, 1], got {alpha!r}")
+        alpha, radius = float(alpha), self.spectral_radius
+        group = _chain(self.moduli, self.tie_width)
+        reached = group[self.moduli >= alpha * radius - self.tie_width].max()
+        n_R = int(np.count_nonzero(group <= reached))
+        distance = np.abs(self.moduli - alpha * radius).min()
+        in_R = np.arange(self.n) < n_R
+        couplings = self.coupling_mask
+        masks = {
+            "RR": couplings & in_R[:, None] & in_R[None, :],
+            "CR": couplings & in_R[:, None] & ~in_R[None, :],
+            "CC": couplings & ~in_R[:, None] & ~in_R[None, :],
+        }
+        return Sectors(self, alpha, n_R, float(distance / radius) if radius else 0.0, masks)
+
+
+@dataclass(frozen=True, eq=False)
+class Sectors:
+    """Sectors R and C of an `OrderedSchur` at one α. Made by `OrderedSchur.sectors`.
+
+    Attributes
+    ----------
+    coordinates : OrderedSchur
+    alpha : float
+    n_R : int
+        Coordinates in R: the first n_R.
+    alpha_gap : float
+        ``min |‖λ‖ − α ρ| / ρ``, distance of the threshold to the nearest modulus; 0 where ρ = 0.
+    masks : dict of ndarray, shape (n, n), bool
+        Entries of the couplings RR, CR (rows R, columns C: the paper's T_C→R) and CC.
+    """
+
+    coordinates: OrderedSchur = field(repr=False)
+    alpha: float
+    n_R: int
+    alpha_gap: float
+    masks: dict = field(repr=False)
+
+    def _removed(self, removed):
+        """Return the entries of T that `removed` takes away, zero elsewhere."""
+        if not isinstance(removed, str) or removed not in SUBSETS:
+            raise ValueError(f"removed must be one of {', '.join(SUBSETS)}; got {removed!r}")
+        mask = np.zeros(self.coordinates.T.shape, dtype=bool)
+        for name, block in self.masks.items():
+            if name in removed.split("+"):
+                mask |= block
+        return np.where(mask, self.coordinates.T, 0.0)
+
+    def T_without(self, removed):
+        """``T̃(S)``: T with the named couplings zeroed, shape (n, n)."""
+        return self.coordinates.T - self._removed(removed)
+
+    def without(self, removed):
+        """``W̃(S) = Q T̃(S) Qᵀ``, shape (n, n), float64; eigenvalues are those of W.
+
+        Computed as ``W − Q (T − T̃) Qᵀ``, the same matrix, so that removing nothing gives W itself
+        and not W with the rounding of a factorisation. `removed` is one of `SUBSETS`.
+        """
+        entries = self._removed(removed)
+        if not entries.any():
+            return self.coordinates.W.copy()
+        return self.coordinates.W - self.coordinates.Q @ entries @ self.coordinates.Q.T
+
+    def removed_mass(self, removed):
+        """``‖T − T̃(S)‖_F / ‖T‖_F``."""
+        return removed_mass(self.coordinates.T, self.T_without(removed))
+
+
+def ordered_schur(W, tie_tolerance=1e-8):
+    """Real Schur form with the diagonal blocks in non-increasing order of modulus.
+
+    Neighbours in the sorted list of moduli tie where they differ by at most ``tie_tolerance · ρ``
+    (or by ``n ε ‖W‖_F``, what rounding leaves, if that is larger); ties chain. Inside a tie the
+    blocks go by non-increasing real part, real parts chained by the same width, then by the order
+    in which LAPACK's QR algorithm found them. That order is deterministic for a given matrix and
+    LAPACK; no order inside a tie is well-posed, hence `OrderedSchur.ties`.
+
+    Parameters
+    ----------
+    W : array or tensor, shape (n, n)
+        Real and finite. Integers and float32 are converted to float64 before anything else.
+    tie_tolerance : float in [0, 1)
+
+    Returns
+    -------
+    OrderedSchur
+
+    Raises
+    ------
+    TypeError, ValueError
+        If W is complex, not numeric, not square, empty or not finite; if tie_tolerance is not in
+        [0, 1).
+    SchurError
+        If LAPACK does not converge, or the result fails its own check of residual, orthogonality,
+        block structure or order. A rejected swap (``info = 1``) inside a tie is recorded instead.
+
+    Notes
+    -----
+    W is scaled by a power of two, which is exact, so its size plays no part. LAPACK's ``dtrexc``
+    exchanges neighbouring blocks one pair at a time.
+
+    Source: Z. Bai and J. W. Demmel, Linear Algebra Appl. 186 (1993) 73–95.
+    """
+    if isinstance(tie_tolerance, bool) or not isinstance(tie_tolerance, numbers.Real):
+        raise TypeError(f"tie_tolerance must be a number in [0, 1), got {tie_tolerance!r}")
+    if not 0 <= tie_tolerance < 1:
+        raise ValueError(f"tie_tolerance must be in [0, 1), got {tie_tolerance!r}")
+    W, precision = _as_matrix(W)
+    n = len(W)
+    exponent = int(np.frexp(np.abs(W).max())[1])
+    scaled = np.ldexp(W, -exponent)
+    size = frobenius(scaled)
+    try:
+        T, Q = scipy.linalg.schur(scaled, output="real")
+    except scipy.linalg.LinAlgError as error:
+        raise SchurError(f"LAPACK found no Schur form of W (n = {n}): {error}") from error
+    T, Q, width, rejected = _reorder(np.asfortranarray(T), np.asfortranarray(Q), tie_tolerance)
+
+    residual = frobenius(Q @ T @ Q.T - scaled) / size if size else 0.0
+    orthogonality = frobenius(Q.T @ Q - np.eye(n))
+    allowed = 1e3 * max(n, 10) * EPS
+    if not (residual <= allowed and orthogonality <= allowed):
+        raise SchurError(
+            f"Schur form of W (n = {n}) failed its check: residual {residual:.1e}, orthogonality "
+            f"{orthogonality:.1e}, allowed {allowed:.1e}"
+        )
+    blocks = _blocks(T)
+    per_block = _eigenvalues(T, blocks)
+    group = _chain(np.abs(per_block), width)
+    ends = np.cumsum([blocks_size for _, blocks_size in blocks])
+    ties = []
+    for label, count in enumerate(np.bincount(group)):
+        if count > 1:
+            members = np.flatnonzero(group == label)
+            ties.append((blocks[members[0]][0], int(ends[members[-1]])))
+    eigenvalues = np.concatenate(
+        [[value] if size == 1 else [value, value.conjugate()]
+         for value, (_, size) in zip(per_block, blocks)]
+    )  # fmt: skip
+    scale = np.ldexp(1.0, exponent)
+    arrays = W, Q, np.ldexp(T, exponent), eigenvalues * scale, np.abs(eigenvalues) * scale
+    for array in arrays:
+        array.flags.writeable = False
+    W, Q, T, eigenvalues, moduli = arrays
+    return OrderedSchur(
+        W=W,
+        Q=Q,
+        T=T,
+        blocks=blocks,
+        eigenvalues=eigenvalues,
+        moduli=moduli,
+        residual=residual,
+        orthogonality=orthogonality,
+        ties=tuple(ties),
+        tie_width=width * scale,
+        rejected_swaps=tuple((at, upper * scale, lower * scale) for at, upper, lower in rejected),
+        precision=precision,
+    )
+
+
+def _as_matrix(W):
+    """Check W; return a float64 copy and the machine epsilon of the type it came in."""
+    allowed = "W must be a square, real, finite matrix with at least one row"
+    if hasattr(W, "detach"):  # a torch tensor, without importing torch
+        W = W.detach().cpu()
+    try:
+        array = np.asarray(W)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{allowed}; got {type(W).__name__}: {error}") from error
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{allowed}; got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
+        raise ValueError(f"{allowed}; got shape {array.shape}")
+    with np.errstate(over="ignore"):
+        matrix = np.array(array, dtype=np.float64)
+    bad = np.argwhere(~np.isfinite(matrix))
+    if len(bad):
+        row, column = (int(index) for index in bad[0])
+        raise ValueError(
+            f"{allowed}; got {matrix[row, column]} at row {row}, column {column} "
+            f"({len(bad)} entries are not finite)"
+        )
+    precision = np.finfo(array.dtype).eps if array.dtype.kind == "f" else EPS
+    return matrix, max(float(precision), EPS)
+
+
+def _blocks(T):
+    """Diagonal blocks (start, size) of a quasi-triangular T, checked to be standardised."""
+    coupled = np.append(np.diagonal(T, -1) != 0, False)  # exact zeros on LAPACK's output
+    blocks, start = [], 0
+    while start < len(T):
+        size = 2 if coupled[start] else 1
+        if size == 2:
+            (a, b), (c, d) = T[start : start + 2, start : start + 2]
+            if coupled[start + 1] or a != d or np.sign(b) * np.sign(c) >= 0:
+                raise SchurError(f"T has no standardised diagonal block at coordinate {start}")
+        blocks.append((start, size))
+        start += size
+    return tuple(blocks)
+
+
+def _eigenvalues(T, blocks):
+    """One eigenvalue per block, the one with positive imaginary part for a pair."""
+    starts = np.array([start for start, _ in blocks])
+    pair = np.array([size == 2 for _, size in blocks])
+    values = np.diagonal(T)[starts].astype(complex)
+    b, c = T[starts[pair], starts[pair] + 1], T[starts[pair] + 1, starts[pair]]
+    values[pair] += 1j * np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
+    return values
+
+
+def _chain(values, width):
+    """Label values 0, 1, … from the largest down; neighbours within `width` share a label."""
+    order = np.argsort(-values, kind="stable")
+    labels = np.empty(len(values), dtype=int)
+    labels[order] = np.append(0, np.cumsum(-np.diff(values[order]) > width))
+    return labels
+
+
+def _ranks(eigenvalues, width):
+    """Rank of each block by the tie rule of `ordered_schur`; equal ranks keep their order."""
+    group = _chain(np.abs(eigenvalues), width)
+    order = np.lexsort((-eigenvalues.real, group))
+    steps = (np.diff(group[order]) > 0) | (-np.diff(eigenvalues.real[order]) > width)
+    ranks = np.empty(len(eigenvalues), dtype=int)
+    ranks[order] = np.append(0, np.cumsum(steps))
+    return ranks
+
+
+def _reorder(T, Q, tie_tolerance):
+    """Sort the diagonal blocks of T, in place; return T, Q, the tie width and rejected swaps.
+
+    Exchanging 2×2 blocks moves their eigenvalues by rounding, and by more where they are
+    ill-conditioned, so sweeps are repeated, each with ranks taken afresh, until one moves nothing.
+    """
+    size = frobenius(T)
+    for _ in range(MAX_SWEEPS):
+        blocks = _blocks(T)
+        eigenvalues = _eigenvalues(T, blocks)
+        moduli = np.abs(eigenvalues)
+        width = max(tie_tolerance * moduli.max(), len(T) * EPS * size)
+        T, Q, moved, rejected = _sweep(T, Q, blocks, _ranks(eigenvalues, width), moduli)
+        if not moved:
+            break
+    moduli = np.abs(_eigenvalues(T, _blocks(T)))
+    group = _chain(moduli, width)
+    if (np.diff(group) < 0).any():
+        at = int(np.argmax(np.diff(group) < 0))
+        raise SchurError(
+            f"blocks {at} and {at + 1} of T stay out of order: moduli {moduli[at]:.3e} and "
+            f"{moduli[at + 1]:.3e} times a power of two; {len(rejected)} swaps were rejected as "
+            "too ill-conditioned"
+        )
+    return T, Q, width, rejected
+
+
+def _sweep(T, Q, blocks, ranks, moduli):
+    """Insertion sort of the blocks by rank, one exchange of neighbours at a time."""
+    sizes = [size for _, size in blocks]
+    ranks, moduli = ranks.tolist(), moduli.tolist()
+    rejected, moved = [], False
+    for last, (start, _) in enumerate(blocks):
+        at = last
+        while at > 0 and ranks[at - 1] > ranks[at]:
+            above = start - sizes[at - 1]
+            T, Q, info = lapack.dtrexc(T, Q, start + 1, above + 1, overwrite_a=1, overwrite_q=1)
+            if info == 1:
+                # LAPACK left the pair as it was. Going on as if they were tied keeps the sweep
+                # consistent; whether they are is checked on the final order.
+                rejected.append((above, moduli[at - 1], moduli[at]))
+                ranks[at] = ranks[at - 1]
+                break
+            if info != 0:
+                raise SchurError(f"dtrexc refused its arguments: info = {info}")
+            moved = True
+            for row in (sizes, ranks, moduli):
+                row[at - 1], row[at] = row[at], row[at - 1]
+            start = above
+            # An exchange touches the subdiagonal of its own two blocks only: re-scan those.
+            inside = [T[start + i + 1, start + i] != 0 for i in range(sizes[at - 1] + sizes[at] - 1)]
+            expected = [True] * (sizes[at - 1] - 1) + [False] + [True] * (sizes[at] - 1)
+            if inside != expected:  # a pair became two real eigenvalues: rank all blocks afresh
+                return T, Q, True, rejected
+            at -= 1
+    return T, Q, moved, rejected
