@@ -1,0 +1,322 @@
+"""Files: results, solutions and where they live. Every write is whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import safetensors
+import safetensors.numpy
+
+from .constructions import Construction, make_construction
+from .network import Solution
+from .tasks import TASKS, Task
+from .training import check_seeds, train
+
+__all__ = [
+    "QUANTITIES",
+    "RESULT_COLUMNS",
+    "ArtifactError",
+    "Paths",
+    "load_or_train",
+    "load_solution",
+    "project_root",
+    "read_results",
+    "reported",
+    "save_solution",
+    "write_atomically",
+    "write_results",
+]
+
+RESULT_COLUMNS = (
+    "task", "convention", "construction", "n_hidden", "seed", "alpha", "removed", "quantity",
+    "value",
+)
+
+QUANTITIES = {
+    "fvu": "fraction of variance unexplained on held-out trials",
+    "delta_fvu": "FVU after the ablation minus FVU before",
+    "s_dt": "delta_fvu per unit of removed Schur mass; empty where no mass is removed",
+    "removed_mass": "‖T − T̃‖_F / ‖T‖_F",
+    "replay_accuracy": "fraction of (sequence, lag, channel) replayed with the right sign",
+    "n_R": "coordinates in the leading sector",
+    "alpha_gap": "distance from the threshold αρ to the nearest modulus, over ρ",
+    "spectral_radius": "largest eigenvalue modulus ρ",
+    "henrici": "departure from normality, over ‖W‖_F",
+    "schur_residual": "‖QTQᵀ − W‖_F / ‖W‖_F",
+    "n_ties": "groups of blocks whose moduli tie",
+    "final_loss": "training loss, mean over the last epoch",
+}
+
+_WEIGHTS = ("W_xh", "W_hh", "W_hy")
+# What a trained solution depends on; its hash tells whether a stored one is still current.
+_TRAINING_SOURCES = ("tasks.py", "network.py", "constructions.py", "training.py")
+
+
+class ArtifactError(ValueError):
+    """A file is missing, damaged, foreign or cannot be written. The message names it."""
+
+
+def project_root() -> Path:
+    """The folder that holds the book: the first above the working folder with ``_config.yml``.
+
+    Outside a checkout, the working folder itself.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "_config.yml").is_file() and (folder / "paperlib").is_dir():
+            return folder
+    return here
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where one run reads and writes.
+
+    Parameters
+    ----------
+    out : str or Path
+        Folder of the run, relative to the project's root unless absolute.
+    """
+
+    out: str | Path
+
+    @property
+    def root(self) -> Path:
+        return project_root() / self.out
+
+    results = property(lambda self: self.root / "results")
+    solutions = property(lambda self: self.root / "solutions")
+    figures = property(lambda self: self.root / "figures")
+
+    def ensemble(self, task: Task, construction: Construction | str, n_hidden: int) -> Path:
+        """Folder of one ensemble; other conventions than the default are named in it."""
+        construction = make_construction(construction)
+        default = next(iter(type(task).conventions))
+        name = task.name if task.convention == default else f"{task.name}.{task.convention}"
+        return self.solutions / f"{name}-{construction.name}-{n_hidden}"
+
+
+@contextmanager
+def write_atomically(path: Path | str):
+    """Yield a temporary path beside ``path`` that replaces it if the block succeeds.
+
+    Raises
+    ------
+    ArtifactError
+        If the folder or file cannot be written (permissions, full disk); ``path`` is untouched.
+    """
+    path = Path(path)
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
+        )
+        os.close(handle)
+        yield Path(temporary)
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise ArtifactError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def write_results(results: pd.DataFrame, path: Path | str) -> Path:
+    """Write a tidy table of results as CSV, after checking it against the contract.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Columns ``RESULT_COLUMNS``; ``quantity`` from ``QUANTITIES``; one row per number.
+    path : Path
+
+    Raises
+    ------
+    ArtifactError
+        If columns or quantities are not of the contract, a number stands twice, or the file
+        cannot be written.
+    """
+    _check_results(results, path)
+    with write_atomically(path) as temporary:
+        # 17 significant digits read back as the same float64.
+        results.to_csv(temporary, index=False, float_format="%.17g", lineterminator="\n")
+    return Path(path)
+
+
+def read_results(path: Path | str) -> pd.DataFrame:
+    """Read a table of results and check it against the contract.
+
+    Raises
+    ------
+    ArtifactError
+        If the file is missing, damaged or of another schema.
+    """
+    path = Path(path)
+    try:
+        results = pd.read_csv(
+            path, dtype={"removed": str, "quantity": str}, keep_default_na=False,
+            na_values={"value": [""], "alpha": [""], "seed": [""]},
+        )
+    except FileNotFoundError:
+        raise ArtifactError(
+            f"{path} does not exist; run the notebook that writes it "
+            f"({path.stem}) or `make book` first"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"{path} cannot be read as a results file: {error}") from error
+    _check_results(results, path)
+    return results
+
+
+def _check_results(results: pd.DataFrame, path: Path | str) -> None:
+    if tuple(results.columns) != RESULT_COLUMNS:
+        raise ArtifactError(
+            f"{path}: columns are {list(results.columns)}, expected {list(RESULT_COLUMNS)}"
+        )
+    if results.empty:
+        raise ArtifactError(f"{path}: no rows")
+    unknown = sorted(set(results["quantity"]) - set(QUANTITIES))
+    if unknown:
+        raise ArtifactError(
+            f"{path}: unknown quantity {unknown[0]!r}; allowed: {', '.join(QUANTITIES)}"
+        )
+    if not pd.api.types.is_numeric_dtype(results["value"]):
+        raise ArtifactError(f"{path}: column 'value' holds something that is not a number")
+    repeated = results.duplicated(subset=list(RESULT_COLUMNS[:-1]))
+    if repeated.any():
+        row = results[repeated].iloc[0].to_dict()
+        raise ArtifactError(f"{path}: the same number stands twice: {row}")
+
+
+def reported(task: str | None = None) -> pd.DataFrame:
+    """Every number that the paper prints, ``book/reported.csv``.
+
+    Parameters
+    ----------
+    task : str, optional
+        Only this task's rows.
+
+    Returns
+    -------
+    DataFrame
+        ``id, where, task, construction, n_hidden, alpha, removed, quantity, value, sem, words``;
+        ``words`` where the paper gives no number.
+    """
+    path = project_root() / "book" / "reported.csv"
+    if not path.is_file():
+        raise ArtifactError(f"{path} does not exist: work in a checkout of the book")
+    table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""], "sem": [""]})
+    return table if task is None else table[table["task"] == task].reset_index(drop=True)
+
+
+def save_solution(solution: Solution, path: Path | str) -> Path:
+    """Write a solution as ``.safetensors``, its history in the header as JSON.
+
+    Raises
+    ------
+    ArtifactError
+        If the file cannot be written.
+    """
+    tensors = {name: np.ascontiguousarray(getattr(solution, name)) for name in _WEIGHTS}
+    tensors["history"] = np.ascontiguousarray(solution.history)
+    header = {"paperlib": json.dumps(solution.meta, sort_keys=True)}
+    with write_atomically(path) as temporary:
+        safetensors.numpy.save_file(tensors, temporary, metadata=header)
+    return Path(path)
+
+
+def load_solution(path: Path | str) -> Solution:
+    """Read a solution written by `save_solution`.
+
+    Raises
+    ------
+    ArtifactError
+        If the file is missing, damaged or not one of ours.
+    """
+    path = Path(path)
+    advice = "delete it to train it again"
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} does not exist") from None
+    except (OSError, safetensors.SafetensorError) as error:
+        raise ArtifactError(f"{path} is damaged ({error}); {advice}") from error
+    missing = {*_WEIGHTS, "history"} - set(tensors)
+    if "paperlib" not in header or missing:
+        raise ArtifactError(f"{path} was not written by paperlib (lacks its header); {advice}")
+    try:
+        return Solution(**tensors, meta=json.loads(header["paperlib"]))
+    except (TypeError, ValueError) as error:
+        raise ArtifactError(f"{path} is damaged ({error}); {advice}") from error
+
+
+def training_source_hash() -> str:
+    """Hash of the modules that decide what a seed trains to."""
+    digest = hashlib.sha256()
+    for name in _TRAINING_SOURCES:
+        digest.update(Path(__file__).with_name(name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def load_or_train(
+    out: Paths | str | Path,
+    task: Task,
+    construction: Construction | str,
+    seeds: Iterable[int],
+    *,
+    progress: bool = True,
+    **recipe,
+) -> list[Solution]:
+    """Solutions of all seeds: those stored and current are read, the others trained and stored.
+
+    Parameters
+    ----------
+    out : Paths or path
+        Folder of the run.
+    task, construction, seeds, progress, **recipe
+        As for `paperlib.train`.
+
+    Raises
+    ------
+    ArtifactError
+        If a stored file is damaged, or one cannot be written.
+    """
+    paths = out if isinstance(out, Paths) else Paths(out)
+    construction = make_construction(construction)
+    seeds = check_seeds(seeds)
+    stamp = {
+        "task": task.name, "task_parameters": task.parameters, "construction": construction.name,
+        **recipe, "source": training_source_hash(), "torch": version("torch"),
+    }
+    folder = paths.ensemble(task, construction, recipe.get("n_hidden", 64))
+    files = {seed: folder / f"seed-{seed}.safetensors" for seed in seeds}
+    solutions = {}
+    for seed, file in files.items():
+        if file.exists():
+            stored = load_solution(file)
+            if all(stored.meta.get(key) == value for key, value in stamp.items()):
+                solutions[seed] = stored
+    missing = [seed for seed in seeds if seed not in solutions]
+    if missing:
+        for solution in train(task, construction, missing, progress=progress, **recipe):
+            solution.meta.update(stamp, paperlib=version("paperlib"))
+            save_solution(solution, files[solution.seed])
+            solutions[solution.seed] = solution
+    return [solutions[seed] for seed in seeds]
+

@@ -1,0 +1,121 @@
+"""How ``W_hh`` starts and is parametrised (paper, Section 3).
+
+A construction draws the start of one member; training stacks members. ``m = n_hidden^{-1/2}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = [
+    "CONSTRUCTIONS",
+    "Construction",
+    "dense_default",
+    "dense_normal",
+    "dense_orthogonal",
+    "initial_weights",
+    "make_construction",
+]
+
+
+@dataclass(frozen=True)
+class Construction:
+    """A start and a parametrisation of ``W_hh``.
+
+    Attributes
+    ----------
+    name : str
+        Name in results and files.
+    draw : callable
+        ``draw(n_hidden, generator) -> dict of float32 tensors``: the trained parameters.
+    assemble : callable
+        Maps the (stacked) parameters to ``W_hh``; for dense constructions it is the identity.
+    """
+
+    name: str
+    draw: Callable[[int, torch.Generator], dict[str, Tensor]]
+    assemble: Callable[[dict[str, Tensor]], Tensor] = lambda parameters: parameters["W_hh"]
+
+    def __call__(self, n_hidden: int, generator: torch.Generator) -> dict[str, Tensor]:
+        if isinstance(n_hidden, bool) or not isinstance(n_hidden, int) or n_hidden < 1:
+            raise ValueError(f"n_hidden must be a positive integer, got {n_hidden!r}")
+        return self.draw(n_hidden, generator)
+
+
+def _uniform(shape, n_hidden: int, generator: torch.Generator) -> Tensor:
+    m = n_hidden**-0.5
+    return (2 * torch.rand(shape, generator=generator) - 1) * m
+
+
+def _haar(n: int, generator: torch.Generator) -> Tensor:
+    """Orthogonal matrix from the Haar measure, float64."""
+    gaussian = torch.randn((n, n), generator=generator, dtype=torch.float64)
+    Q, R = torch.linalg.qr(gaussian)
+    # QR fixes columns up to sign; taking R's signs out makes the law uniform (Mezzadri 2007).
+    return Q * torch.sign(torch.diagonal(R))
+
+
+def _draw_default(n_hidden: int, generator: torch.Generator) -> dict[str, Tensor]:
+    return {"W_hh": _uniform((n_hidden, n_hidden), n_hidden, generator)}
+
+
+def _draw_orthogonal(n_hidden: int, generator: torch.Generator) -> dict[str, Tensor]:
+    return {"W_hh": _haar(n_hidden, generator).float()}
+
+
+def _draw_normal(n_hidden: int, generator: torch.Generator) -> dict[str, Tensor]:
+    if n_hidden % 2:
+        raise ValueError(
+            f"dense_normal needs an even n_hidden (pairs of eigenvalues), got {n_hidden}"
+        )
+    variance = 1 / 6  # as printed in the paper: N(0, 1/6) read as mean and variance
+    a, b = torch.randn((2, n_hidden // 2), generator=generator, dtype=torch.float64)
+    rows = variance**0.5 * torch.stack([torch.stack([a, -b], 1), torch.stack([b, a], 1)], 1)
+    D = torch.block_diag(*rows)
+    Q = _haar(n_hidden, generator)
+    return {"W_hh": (Q @ D @ Q.mT).float()}
+
+
+dense_default = Construction("dense_default", _draw_default)
+dense_orthogonal = Construction("dense_orthogonal", _draw_orthogonal)
+dense_normal = Construction("dense_normal", _draw_normal)
+
+CONSTRUCTIONS: dict[str, Construction] = {
+    c.name: c for c in (dense_default, dense_orthogonal, dense_normal)
+}
+
+
+def make_construction(construction: str | Construction) -> Construction:
+    """Look a construction up by name.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    """
+    if isinstance(construction, Construction):
+        return construction
+    if construction not in CONSTRUCTIONS:
+        raise ValueError(
+            f"unknown construction {construction!r}; allowed: {', '.join(CONSTRUCTIONS)}"
+        )
+    return CONSTRUCTIONS[construction]
+
+
+def initial_weights(
+    construction: Construction, n_in: int, n_hidden: int, n_out: int, generator: torch.Generator
+) -> dict[str, Tensor]:
+    """All trained parameters of one member at its start.
+
+    ``W_xh`` and ``W_hy``, on whose start the paper is silent, are uniform in ``[-m, m]`` as in
+    ``torch.nn.RNN`` and ``torch.nn.Linear``.
+    """
+    return {
+        **construction(n_hidden, generator),
+        "W_xh": _uniform((n_hidden, n_in), n_hidden, generator),
+        "W_hy": _uniform((n_out, n_hidden), n_hidden, generator),
+    }

@@ -1,0 +1,295 @@
+"""The one plotting style, and the figures that more than one notebook draws."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from .artifacts import Paths, write_atomically
+from .metrics import mean_sem
+from .network import Solution
+from .schur import Sectors
+from .tasks import Task, Trials
+
+# One colour per coupling block and one marker per construction, on every page (Okabe and Ito).
+BLOCK_COLOURS = {"none": "#000000", "RR": "#0072B2", "CR": "#D55E00", "CC": "#009E73"}
+CONSTRUCTION_MARKERS = {
+    "dense_default": "s", "dense_orthogonal": "o", "dense_normal": "^", "cayley": "D"
+}
+PAPER_COLOUR = "#CC79A7"
+TARGET_COLOUR = "#999999"
+BLOCK_LABELS = {
+    "none": "nothing", "RR": r"$T_{RR}$", "CR": r"$T_{C\to R}$", "CC": r"$T_{CC}$"
+}
+
+
+def use_style() -> None:
+    """Set the house style for all figures that follow."""
+    sns.set_theme(
+        style="ticks", context="notebook",
+        rc={
+            "axes.spines.right": False, "axes.spines.top": False,
+            "axes.titlesize": "medium", "figure.dpi": 110, "savefig.dpi": 160,
+            "legend.frameon": False, "font.family": "DejaVu Sans",
+            # Ids in SVG files are random unless salted.
+            "svg.hashsalt": "paperlib", "figure.constrained_layout.use": True,
+        },
+    )
+
+
+def subset_label(removed: str) -> str:
+    """Label of a subset of blocks, in mathtext."""
+    return " + ".join(BLOCK_LABELS[part] for part in removed.split("+"))
+
+
+class Published:
+    """A figure as published: an image with its alt text, for notebooks and pages alike."""
+
+    def __init__(self, png: bytes, alt: str):
+        self.png, self.alt = png, alt
+
+    def _repr_html_(self) -> str:
+        data = base64.b64encode(self.png).decode("ascii")
+        alt = html.escape(self.alt, quote=True)
+        return f'<img src="data:image/png;base64,{data}" alt="{alt}" style="max-width:100%">'
+
+    def _repr_png_(self) -> bytes:
+        return self.png
+
+    def __repr__(self) -> str:
+        return self.alt
+
+
+def publish(figure: Figure, name: str, alt: str, out: Paths | str) -> Published:
+    """Write a figure as SVG and PNG, its alt text beside, and close it.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    name : str
+        File name without extension, in ``<out>/figures``.
+    alt : str
+        What is seen, in words made from the data.
+    out : Paths or str
+
+    Returns
+    -------
+    Published
+        To be shown or glued.
+    """
+    paths = out if isinstance(out, Paths) else Paths(out)
+    for suffix in ("svg", "png"):
+        # Dates would make equal figures differ.
+        metadata = {"Date": None} if suffix == "svg" else {"Software": None}
+        with write_atomically(paths.figures / f"{name}.{suffix}") as temporary:
+            figure.savefig(temporary, format=suffix, metadata=metadata)
+    with write_atomically(paths.figures / f"{name}.txt") as temporary:
+        Path(temporary).write_text(alt + "\n", encoding="utf-8")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", metadata={"Software": None})
+    plt.close(figure)
+    return Published(buffer.getvalue(), alt)
+
+
+def trials_figure(task: Task, trials: Trials, n: int = 3) -> Figure:
+    """Inputs above targets for the first ``n`` trials; steps that do not count are shaded."""
+    figure, axes = plt.subplots(
+        2, n, figsize=(3.4 * n, 4.2), sharex=True, sharey="row", squeeze=False
+    )
+    steps = np.arange(task.length)
+    for k in range(n):
+        for row, values in enumerate((trials.inputs[k], trials.targets[k])):
+            ax = axes[row, k]
+            for channel in range(values.shape[1]):
+                ax.plot(
+                    steps, values[:, channel], drawstyle="steps-mid",
+                    color=sns.color_palette("colorblind")[channel],
+                    ls=("-", "--", ":", "-.")[channel % 4], label=f"channel {channel}",
+                )
+            idle = trials.mask[k].amax(1).numpy() == 0
+            if row and idle.any():
+                ax.fill_between(
+                    steps, 0, 1, where=idle, color="0.9", step="mid",
+                    transform=ax.get_xaxis_transform(), zorder=0,
+                )
+        axes[0, k].set_title(f"trial {k}")
+        axes[1, k].set_xlabel("time (steps)")
+    axes[0, 0].set_ylabel("input")
+    axes[1, 0].set_ylabel("target")
+    widest = axes[0, 0] if task.n_in >= task.n_out else axes[1, 0]
+    if max(task.n_in, task.n_out) > 1:
+        figure.legend(
+            *widest.get_legend_handles_labels(), loc="outside lower center",
+            ncols=max(task.n_in, task.n_out),
+        )
+    return figure
+
+
+def history_figure(solutions: list[Solution], window: int = 32) -> Figure:
+    """Training loss of each solution, as a running median over ``window`` batches."""
+    figure, ax = plt.subplots(figsize=(6.4, 3.4))
+    for solution in solutions:
+        smooth = pd.Series(solution.history).rolling(window, min_periods=1).median()
+        ax.semilogy(np.arange(len(smooth)) + 1, smooth, lw=1.2, label=f"seed {solution.seed}")
+    ax.set(xlabel="training step (batches)", ylabel="loss (mean squared error)")
+    ax.legend(ncols=max(1, len(solutions) // 5 + 1))
+    return figure
+
+
+def spectrum_figure(splits: list[Sectors], labels: list[str]) -> Figure:
+    """Eigenvalues in the complex plane with unit circle and threshold; one panel a solution."""
+    n = len(splits)
+    figure, axes = plt.subplots(
+        1, n, figsize=(3.5 * n, 4.0), sharex=True, sharey=True, squeeze=False
+    )
+    angle = np.linspace(0, 2 * np.pi, 400)
+    for ax, split, label in zip(axes[0], splits, labels, strict=True):
+        values = split.coordinates.eigenvalues
+        leading = np.arange(len(values)) < split.n_R
+        ax.plot(np.cos(angle), np.sin(angle), color="0.75", lw=1, label="unit circle")
+        radius = split.alpha * split.coordinates.spectral_radius
+        ax.plot(
+            radius * np.cos(angle), radius * np.sin(angle), color="0.3", lw=1, ls="--",
+            label=r"threshold $\alpha\rho$",
+        )
+        ax.scatter(
+            values.real[leading], values.imag[leading], s=22, color=BLOCK_COLOURS["RR"],
+            marker="o", label="leading sector R", zorder=3,
+        )
+        ax.scatter(
+            values.real[~leading], values.imag[~leading], s=22, color=BLOCK_COLOURS["CC"],
+            marker="x", label="complement C", zorder=3,
+        )
+        ax.set(title=f"{label}, $n_R$ = {split.n_R}", xlabel=r"Re $\lambda$", aspect="equal")
+    axes[0, 0].set_ylabel(r"Im $\lambda$")
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(4, 2 * n)
+    )
+    return figure
+
+
+def schur_figure(splits: list[Sectors], labels: list[str]) -> Figure:
+    """|T| on a logarithmic scale with the sectors framed; one panel a solution."""
+    n = len(splits)
+    figure, axes = plt.subplots(1, n, figsize=(3.6 * n + 0.6, 4.2), squeeze=False)
+    largest = max(np.abs(s.coordinates.T).max() for s in splits) or 1.0
+    norm = LogNorm(largest * 1e-3, largest)
+    for ax, split, label in zip(axes[0], splits, labels, strict=True):
+        magnitude = np.maximum(np.abs(split.coordinates.T), norm.vmin)
+        image = ax.imshow(magnitude, cmap="Greys", norm=norm, interpolation="nearest")
+        size = split.coordinates.n
+        frames = {
+            "RR": (0, 0, split.n_R, split.n_R),
+            "CR": (split.n_R, 0, size - split.n_R, split.n_R),
+            "CC": (split.n_R, split.n_R, size - split.n_R, size - split.n_R),
+        }
+        for block, (x, y, width, height) in frames.items():
+            if width and height:
+                inset = 0.3
+                ax.add_patch(plt.Rectangle(
+                    (x - 0.5 + inset, y - 0.5 + inset), width - 2 * inset, height - 2 * inset,
+                    fill=False, color=BLOCK_COLOURS[block], lw=2,
+                ))
+        ax.set(title=label, xlabel="Schur coordinate (column)")
+        ax.spines[["top", "right"]].set_visible(True)
+    axes[0, 0].set_ylabel("Schur coordinate (row)")
+    figure.colorbar(image, ax=axes[0, -1], label=r"$|T_{ij}|$", extend="min", shrink=0.8)
+    handles = [
+        Line2D([], [], color=BLOCK_COLOURS[b], lw=2, label=BLOCK_LABELS[b]) for b in ("RR", "CR", "CC")
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    return figure
+
+
+def rollouts_figure(
+    target: np.ndarray, outputs: dict[str, np.ndarray], channels: int | None = None
+) -> Figure:
+    """Outputs of one trial under each ablation, one column each, over the target.
+
+    Parameters
+    ----------
+    target : ndarray, shape (time, n_out)
+        NaN where the output does not count.
+    outputs : dict of ndarray, shape (time, n_out)
+        Keyed by what was removed.
+    """
+    n_out = target.shape[1] if channels is None else channels
+    figure, axes = plt.subplots(
+        n_out, len(outputs), figsize=(2.9 * len(outputs), 1.0 + 1.6 * n_out),
+        sharex=True, sharey=True, squeeze=False,
+    )
+    steps = np.arange(len(target))
+    for column, (removed, values) in enumerate(outputs.items()):
+        for channel in range(n_out):
+            ax = axes[channel, column]
+            ax.plot(steps, target[:, channel], color=TARGET_COLOUR, lw=4, alpha=0.6, label="target")
+            ax.plot(
+                steps, values[:, channel], color=BLOCK_COLOURS[removed], lw=1.5,
+                label=f"output without {BLOCK_LABELS[removed]}" if removed != "none" else "output",
+            )
+        axes[0, column].set_title(
+            "as trained" if removed == "none" else f"without {BLOCK_LABELS[removed]}"
+        )
+        axes[-1, column].set_xlabel("time (steps)")
+    # Outputs of a damaged network may be far off; the target stays readable.
+    extent = 2.5 * max(np.nanmax(np.abs(target)), 0.1)
+    low, high = axes[0, 0].get_ylim()
+    axes[0, 0].set_ylim(max(low, -extent), min(high, extent))
+    for channel in range(n_out):
+        axes[channel, 0].set_ylabel("output" if n_out == 1 else f"output {channel}")
+    return figure
+
+
+def seed_bars(
+    ax: plt.Axes, values: dict[str, np.ndarray], construction: str, paper: pd.DataFrame
+) -> None:
+    """Bars of mean ± SEM over solutions, each solution a point, the paper's value beside.
+
+    Parameters
+    ----------
+    ax : Axes
+    values : dict of ndarray, shape (solution,)
+        Keyed by the removed block.
+    construction : str
+        Decides the marker.
+    paper : DataFrame
+        Rows of ``reported()`` for this task and quantity.
+    """
+    for x, (block, sample) in enumerate(values.items()):
+        sample = np.asarray(sample, dtype=float)
+        known = sample[np.isfinite(sample)]
+        if len(known):
+            mean, sem, _ = mean_sem(known)
+            ax.bar(x, mean, width=0.62, color=BLOCK_COLOURS[block], alpha=0.35, zorder=1)
+            ax.errorbar(
+                x, mean, yerr=np.nan_to_num(sem), color=BLOCK_COLOURS[block], capsize=4, lw=2,
+                zorder=2,
+            )
+            spread = np.linspace(-0.14, 0.14, len(known)) if len(known) > 1 else [0.0]
+            ax.scatter(
+                x + np.asarray(spread), known, s=26, color=BLOCK_COLOURS[block], zorder=3,
+                marker=CONSTRUCTION_MARKERS.get(construction, "o"), edgecolor="white", lw=0.6,
+            )
+        else:
+            ax.annotate("no mass", (x, 0), ha="center", va="bottom", fontsize="small")
+        printed = paper[paper["removed"] == block]
+        if len(printed) and np.isfinite(printed["value"].iloc[0]):
+            row = printed.iloc[0]
+            ax.errorbar(
+                x + 0.4, row["value"], yerr=np.nan_to_num(row["sem"]), color="black", marker="D",
+                mfc=PAPER_COLOUR, ms=7, capsize=3, lw=1.2, zorder=4,
+            )
+    ax.axhline(0, color="0.4", lw=0.8)
+    ax.set_xticks(range(len(values)), [BLOCK_LABELS[b] for b in values])
+    ax.set_xlim(-0.6, len(values) - 0.35)
