@@ -1,2 +1,37 @@
-"""Train tanh RNNs, write ``W_hh`` in ordered real Schur coordinates, ablate couplings, measure."""
+"""Train tanh RNNs, write ``W_hh`` in ordered real Schur coordinates, ablate couplings, measure.
+
+>>> import paperlib as pl
+>>> task = pl.FlipFlop()
+>>> solutions = pl.train(task, pl.dense_orthogonal, seeds=range(3))
+>>> coords = pl.ordered_schur(solutions[0].W_hh)   # Q, T, blocks ordered by |λ|
+>>> split = coords.sectors(alpha=0.9)              # n_R, gap to the threshold, masks
+>>> W_without = split.without("CC")                # Q T̃ Qᵀ
+>>> table = pl.ablation_profile(solutions, task)   # tidy: seed × removed × quantity
+"""
+
+from . import figures, report
+from .artifacts import (
+    ArtifactError,
+    Paths,
+    load_or_train,
+    load_solution,
+    read_results,
+    save_solution,
+    write_results,
+)
+from .constructions import dense_default, dense_normal, dense_orthogonal, make_construction
+from .metrics import fvu, replay_accuracy, s_dt
+from .network import Solution, rollout
+from .schur import SUBSETS, OrderedSchur, Sectors, ordered_schur
+from .tasks import FlipFlop, Integration, Sine, Trials, make_task
+from .training import generator, train
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "SUBSETS", "ArtifactError", "FlipFlop", "Integration", "OrderedSchur", "Paths", "Sectors",
+    "Sine", "Solution", "Trials", "dense_default", "dense_normal",
+    "dense_orthogonal", "figures", "fvu", "generator", "load_or_train", "load_solution",
+    "make_construction", "make_task", "ordered_schur", "read_results", "replay_accuracy",
+    "report", "rollout", "s_dt", "save_solution", "train", "write_results",
+]

@@ -235,7 +235,7 @@ def save_solution(solution: Solution, path: Path | str) -> Path:
     tensors["history"] = np.ascontiguousarray(solution.history)
     header = {"paperlib": json.dumps(solution.meta, sort_keys=True)}
     with write_atomically(path) as temporary:
-        safetensors.numpy.save_file(tensors, temporary, metadata=header)
+        temporary.write_bytes(safetensors.numpy.save(tensors, metadata=header))
     return Path(path)
 
 
@@ -304,6 +304,7 @@ def load_or_train(
         "task": task.name, "task_parameters": task.parameters, "construction": construction.name,
         **recipe, "source": training_source_hash(), "torch": version("torch"),
     }
+    written_by = version("paperlib")
     folder = paths.ensemble(task, construction, recipe.get("n_hidden", 64))
     files = {seed: folder / f"seed-{seed}.safetensors" for seed in seeds}
     solutions = {}
@@ -315,7 +316,7 @@ def load_or_train(
     missing = [seed for seed in seeds if seed not in solutions]
     if missing:
         for solution in train(task, construction, missing, progress=progress, **recipe):
-            solution.meta.update(stamp, paperlib=version("paperlib"))
+            solution.meta.update(stamp, paperlib=written_by)
             save_solution(solution, files[solution.seed])
             solutions[solution.seed] = solution
     return [solutions[seed] for seed in seeds]

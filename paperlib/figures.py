@@ -7,7 +7,6 @@ import html
 import io
 from pathlib import Path
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ import seaborn as sns
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from .artifacts import Paths, write_atomically
 from .metrics import mean_sem
@@ -293,3 +293,16 @@ def seed_bars(
     ax.axhline(0, color="0.4", lw=0.8)
     ax.set_xticks(range(len(values)), [BLOCK_LABELS[b] for b in values])
     ax.set_xlim(-0.6, len(values) - 0.35)
+
+
+def seed_bars_legend(figure: Figure, construction: str) -> None:
+    """The key to `seed_bars`, below the figure."""
+    marker = CONSTRUCTION_MARKERS.get(construction, "o")
+    handles = [
+        Patch(color="0.3", alpha=0.35, label="mean ± SEM, here"),
+        Line2D([], [], color="0.3", ls="", marker=marker, label="one network"),
+        Line2D(
+            [], [], color="black", ls="", marker="D", mfc=PAPER_COLOUR, label="paper, mean ± SEM"
+        ),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

@@ -1,0 +1,127 @@
+"""Numbers as text, and the tables that more than one page shows."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from .metrics import mean_sem
+
+__all__ = [
+    "ablation_numbers", "ablation_table", "mean_sem_text", "number", "parameter", "per_seed",
+    "plain_label", "plus_minus", "table",
+]
+
+QUANTITY_LABELS = {
+    "fvu": "FVU", "delta_fvu": "ΔFVU", "s_dt": "S_ΔT", "removed_mass": "removed mass",
+    "replay_accuracy": "replay accuracy", "n_R": "n_R",
+}
+PLAIN_LABELS = {"none": "nothing", "RR": "T_RR", "CR": "T_C→R", "CC": "T_CC"}
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with a few significant digits, without exponent where it reads well."""
+    if value is None or not np.isfinite(value):
+        return "not defined"
+    if value == 0 or 1e-4 <= abs(value) < 1e5:
+        text = np.format_float_positional(
+            value, precision=digits, unique=False, fractional=False, trim="-"
+        )
+        return text.replace("-", "−")
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    power = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa.replace('-', '−')} × 10{power}"
+
+
+def plus_minus(mean: float, error: float) -> str:
+    """``mean ± error``, both to the second significant digit of the error."""
+    if not np.isfinite(error) or not error:
+        return number(mean)
+    if error < 1e-4:
+        return f"{number(mean)} ± {number(error, 2)}"
+    decimals = max(0, 1 - int(np.floor(np.log10(error))))
+    return f"{mean:.{decimals}f} ± {error:.{decimals}f}".replace("-", "−")
+
+
+def mean_sem_text(values) -> str:
+    """``mean ± SEM`` as text; the mean alone for one value; what is undefined is said so."""
+    values = np.asarray(values, dtype=float)
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return "not defined"
+    text = plus_minus(*mean_sem(known)[:2])
+    missing = len(values) - len(known)
+    return f"{text} ({missing} of {len(values)} not defined)" if missing else text
+
+
+def plain_label(removed: str) -> str:
+    """Name of a subset of blocks without mathematics."""
+    return " + ".join(PLAIN_LABELS[part] for part in removed.split("+"))
+
+
+def per_seed(results: pd.DataFrame, quantity: str, removed: str = "none") -> np.ndarray:
+    """Values of one quantity under one ablation, in the order of the seeds."""
+    rows = results[(results["quantity"] == quantity) & (results["removed"] == removed)]
+    return rows.sort_values("seed")["value"].to_numpy(dtype=float)
+
+
+def ablation_numbers(results: pd.DataFrame) -> dict[str, str]:
+    """What a page says about one ensemble, as text keyed by ``quantity`` or ``quantity_block``.
+
+    Also ``worst_block`` and ``mildest_block`` by mean ΔFVU, ``worst_s_block`` by mean S_ΔT, and
+    ``n_seeds``.
+    """
+    numbers = {"n_seeds": str(results["seed"].nunique())}
+    for quantity in ("fvu", "spectral_radius", "henrici", "n_R", "alpha_gap", "final_loss"):
+        numbers[quantity] = mean_sem_text(per_seed(results, quantity))
+    means = {}
+    for quantity in ("delta_fvu", "s_dt", "removed_mass"):
+        for block in ("RR", "CR", "CC"):
+            values = per_seed(results, quantity, block)
+            numbers[f"{quantity}_{block}"] = mean_sem_text(values)
+            known = values[np.isfinite(values)]
+            if len(known):
+                means[quantity, block] = known.mean()
+    for key, quantity, choose in (
+        ("worst_block", "delta_fvu", max), ("mildest_block", "delta_fvu", min),
+        ("worst_s_block", "s_dt", max),
+    ):
+        blocks = {b: mean for (q, b), mean in means.items() if q == quantity}
+        numbers[key] = plain_label(choose(blocks, key=blocks.get)) if blocks else "not defined"
+    return numbers
+
+
+def table(rows: pd.DataFrame, caption: str) -> Styler:
+    """A table of ready-made texts: captioned, row headers in the first column, equal on reruns."""
+    name = hashlib.sha256(caption.encode()).hexdigest()[:8]
+    return (
+        rows.style.set_caption(caption).hide(axis="index")
+        .set_uuid(name).set_table_attributes('class="dataframe"')
+    )
+
+
+def ablation_table(results: pd.DataFrame, caption: str) -> Styler:
+    """FVU, ΔFVU, S_ΔT and removed mass per subset, mean ± SEM over seeds."""
+    present = [s for s in results["removed"].unique() if s != "none"]
+    rows = [{"removed": "nothing", "FVU": mean_sem_text(per_seed(results, "fvu"))}]
+    for removed in present:
+        rows.append({
+            "removed": plain_label(removed),
+            "FVU": mean_sem_text(per_seed(results, "fvu", removed)),
+            "ΔFVU": mean_sem_text(per_seed(results, "delta_fvu", removed)),
+            "S_ΔT": mean_sem_text(per_seed(results, "s_dt", removed)),
+            "removed mass": mean_sem_text(per_seed(results, "removed_mass", removed)),
+        })
+    return table(pd.DataFrame(rows).fillna("—"), caption)
+
+
+def parameter(value) -> str:
+    """A parameter's value as prose shows it."""
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(parameter, value))
+    return str(value)
