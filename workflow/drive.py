@@ -15,6 +15,7 @@ import argparse
 import fcntl
 import json
 import os
+import platform
 import re
 import shutil
 import signal
@@ -75,7 +76,8 @@ def snakemake(profile: str, *arguments: str, executor: str = "default") -> list[
 def environment() -> dict[str, str]:
     """This environment, with our interpreter's folder first and our process as the driver."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "WORKFLOW_DRIVER": str(os.getpid())}
+    driver = f"{platform.node()}:{os.getpid()}"
+    return {**os.environ, "PATH": path, "WORKFLOW_DRIVER": driver, "PYTHONUNBUFFERED": "1"}
 
 
 def stop(process: subprocess.Popen) -> None:
@@ -133,8 +135,8 @@ class Follower:
         return text
 
 
-def run_notebooks(profile: str, names: list[str], force: bool, cores: int, executor: str) -> None:
-    """Bring the results of a profile up to date.
+def run_notebooks(lock, profile: str, names: list[str], *, force=False, cores=1, executor="default"):
+    """Bring the results of a profile, or of some of its notebooks, up to date.
 
     Raises
     ------
@@ -162,25 +164,26 @@ def run_notebooks(profile: str, names: list[str], force: bool, cores: int, execu
 
     follower, begun = Follower(), time.time()
     log_path = out / "logs" / "snakemake.log"
-    with open(log_path, "w", encoding="utf-8") as log:
+    # A file, not a pipe: Snakemake hangs on a pipe whose reader was killed.
+    with open(log_path, "wb") as log, open(log_path, "rb") as written:
         process = subprocess.Popen(
             snakemake(profile, *arguments, executor=executor),
             cwd=ROOT,
             env=environment(),
-            stdout=subprocess.PIPE,
+            stdout=log,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
             start_new_session=True,
-            pass_fds=[LOCK.fileno()] if LOCK else [],
+            pass_fds=[lock.fileno()],
         )
         try:
-            for text in process.stdout:
-                log.write(text)
-                log.flush()
-                if shown := follower.line(text.rstrip("\n")):
-                    print(shown, flush=True)
-            code = process.wait()
+            code, rest = None, b""
+            while code is None:
+                code = process.poll()  # before reading, so that nothing written is missed
+                *lines, rest = (rest + written.read()).split(b"\n")
+                for line in lines:
+                    if shown := follower.line(line.decode(errors="replace")):
+                        print(shown, flush=True)
+                time.sleep(0.1 if code is None else 0)
         except BaseException:
             print("stopping the notebooks", flush=True)
             stop(process)
@@ -243,9 +246,6 @@ def write_nbmake(profile: str) -> list[Path]:
     return paths
 
 
-LOCK = None
-
-
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -267,7 +267,6 @@ def arguments() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run from a command line; 0 on success, 2 on an error, 130 when interrupted."""
-    global LOCK
     options = arguments().parse_args(argv)
 
     def interrupt(*_):
@@ -286,9 +285,13 @@ def main(argv: list[str] | None = None) -> int:
             paths = write_nbmake(options.profile)
             print(f"wrote {len(paths)} notebooks to build/nbmake")
             return 0
-        LOCK = take_lock()
         run_notebooks(
-            options.profile, options.names, options.force, options.cores, options.executor
+            take_lock(),
+            options.profile,
+            options.names,
+            force=options.force,
+            cores=options.cores,
+            executor=options.executor,
         )
         if options.what == "book":
             from workflow import book

@@ -14,6 +14,7 @@ import errno
 import json
 import logging
 import os
+import platform
 import re
 import signal
 import sys
@@ -111,13 +112,17 @@ def kernel_environment(folder: Path) -> None:
 
 
 def watch_parent() -> None:
-    """End this run when whatever started it dies, even by SIGKILL, so that no orphan trains on."""
-    parent = os.getppid()
-    driver = int(os.environ.get("WORKFLOW_DRIVER", "0"))
+    """End this run when whatever started it dies, even by SIGKILL, so that no orphan trains on.
 
-    def alive(pid: int) -> bool:
+    The driver's death ends its whole process group: Snakemake would start the next notebook.
+    """
+    parent = os.getppid()
+    host, _, driver = os.environ.get("WORKFLOW_DRIVER", "").rpartition(":")
+    watched = host == platform.node()  # on a cluster's node the driver can not be seen
+
+    def alive() -> bool:
         try:
-            os.kill(pid, 0)
+            os.kill(int(driver), 0)
         except ProcessLookupError:
             return False
         except PermissionError:
@@ -125,8 +130,10 @@ def watch_parent() -> None:
         return True
 
     def watch() -> None:
-        while os.getppid() == parent and (not driver or alive(driver)):
+        while os.getppid() == parent and (not watched or alive()):
             time.sleep(1)
+        if watched and not alive():
+            os.killpg(os.getpgrp(), signal.SIGKILL)  # kernels notice within a second
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, daemon=True).start()
