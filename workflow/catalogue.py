@@ -19,6 +19,7 @@ class Row:
     name: str
     kind: str
     needs: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
 
     @property
@@ -56,7 +57,9 @@ def table() -> dict[str, Row]:
         If a row needs a notebook that is not in the table, or the needs run in a circle.
     """
     rows = {
-        name: Row(name, row["kind"], tuple(row.get("needs", ())), tuple(row.get("writes", ())))
+        name: Row(
+            name, row["kind"], *(tuple(row.get(key, ())) for key in ("needs", "reads", "writes"))
+        )
         for name, row in _read(CONFIG / "notebooks.yml")["notebooks"].items()
     }
     for row in rows.values():
@@ -73,9 +76,9 @@ def table() -> dict[str, Row]:
     return ordered
 
 
-def sources() -> list[str]:
-    """Files every notebook depends on, relative to the repository, sorted."""
-    patterns = _read(CONFIG / "notebooks.yml").get("sources", [])
+def sources(row: Row) -> list[str]:
+    """Files of the repository that a notebook depends on besides its own source, sorted."""
+    patterns = [*_read(CONFIG / "notebooks.yml").get("sources", []), *row.reads]
     found = {path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file()}
     return sorted(path.relative_to(ROOT).as_posix() for path in found)
 

@@ -309,7 +309,7 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
         },
         "sources": {
             file: provenance.sha256(ROOT / file)
-            for file in (f"notebooks/{name}.py", *catalogue.sources())
+            for file in (f"notebooks/{name}.py", *catalogue.sources(row))
         },
     }
     write_atomic(folder / "provenance" / f"{name}.json", json.dumps(record, indent=1) + "\n")
