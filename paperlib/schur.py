@@ -10,17 +10,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg import lapack
 
+from ._reorder import (
+    EPS,
+    RejectedSwap,
+    SchurError,
+    block_eigenvalues,
+    chain,
+    find_blocks,
+    reorder,
+)
 from .metrics import frobenius, removed_mass
 
+__all__ = ["SUBSETS", "OrderedSchur", "RejectedSwap", "SchurError", "Sectors", "ordered_schur"]
+
 SUBSETS = ("none", "RR", "CR", "CC", "RR+CR", "RR+CC", "CR+CC", "RR+CR+CC")
-EPS = float(np.finfo(np.float64).eps)
-MAX_SWEEPS = 20
-
-
-class SchurError(RuntimeError):
-    """The ordered Schur form could not be computed to the accuracy that it promises."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +44,9 @@ class OrderedSchur:
     ties : tuple of (start, stop)
         Half-open ranges of coordinates whose blocks (two or more) tie in modulus.
     tie_width : float
-        Gap up to which neighbouring moduli tie.
-    rejected_swaps : tuple of (coordinate, upper modulus, lower modulus)
-        Neighbours that LAPACK refused to exchange and that stay in this order, within their tie.
+        Gap up to which neighbouring moduli tie, in units of W.
+    rejected_swaps : tuple of RejectedSwap
+        Exchanges that LAPACK refused, and whether they were done in another way or left in a tie.
     precision : float
         Machine epsilon of the type in which W was given.
     """
@@ -103,7 +107,7 @@ class OrderedSchur:
         if not 0 < alpha <= 1:
             raise ValueError(f"alpha must be in (0, 1], got {alpha!r}")
         alpha, radius = float(alpha), self.spectral_radius
-        group = _chain(self.moduli, self.tie_width)
+        group = chain(self.moduli, self.tie_width)
         reached = group[self.moduli >= alpha * radius - self.tie_width].max()
         n_R = int(np.count_nonzero(group <= reached))
         distance = np.abs(self.moduli - alpha * radius).min()
@@ -172,11 +176,12 @@ class Sectors:
 def ordered_schur(W, tie_tolerance=1e-8):
     """Real Schur form with the diagonal blocks in non-increasing order of modulus.
 
-    Neighbours in the sorted list of moduli tie where they differ by at most ``tie_tolerance · ρ``
-    (or by ``n ε ‖W‖_F``, what rounding leaves, if that is larger); ties chain. Inside a tie the
-    blocks go by non-increasing real part, real parts chained by the same width, then by the order
-    in which LAPACK's QR algorithm found them. That order is deterministic for a given matrix and
-    LAPACK; no order inside a tie is well-posed, hence `OrderedSchur.ties`.
+    Neighbours in the sorted list of moduli tie where they differ by at most ``tie_tolerance · ρ``,
+    or, if that is larger, by what rounding leaves: ``n ε ‖W‖_F``, or more where exchanging
+    ill-conditioned blocks is seen to move them. Ties chain. Inside a tie the blocks go by
+    non-increasing real part, real parts chained by the same width, then by the order in which
+    LAPACK's QR algorithm found them. That is deterministic for a given matrix and LAPACK, but no
+    order inside a tie is well-posed, hence `OrderedSchur.ties`.
 
     Parameters
     ----------
@@ -195,7 +200,8 @@ def ordered_schur(W, tie_tolerance=1e-8):
         [0, 1).
     SchurError
         If LAPACK does not converge, or the result fails its own check of residual, orthogonality,
-        block structure or order. A rejected swap (``info = 1``) inside a tie is recorded instead.
+        block structure or order. Exchanges that LAPACK rejects (``info = 1``) are done by QR
+        iteration instead, or left where they are within a tie, and recorded either way.
 
     Notes
     -----
@@ -217,7 +223,7 @@ def ordered_schur(W, tie_tolerance=1e-8):
         T, Q = scipy.linalg.schur(scaled, output="real")
     except scipy.linalg.LinAlgError as error:
         raise SchurError(f"LAPACK found no Schur form of W (n = {n}): {error}") from error
-    T, Q, width, rejected = _reorder(np.asfortranarray(T), np.asfortranarray(Q), tie_tolerance)
+    T, Q, width, rejected = reorder(np.asfortranarray(T), np.asfortranarray(Q), tie_tolerance)
 
     residual = frobenius(Q @ T @ Q.T - scaled) / size if size else 0.0
     orthogonality = frobenius(Q.T @ Q - np.eye(n))
@@ -227,24 +233,22 @@ def ordered_schur(W, tie_tolerance=1e-8):
             f"Schur form of W (n = {n}) failed its check: residual {residual:.1e}, orthogonality "
             f"{orthogonality:.1e}, allowed {allowed:.1e}"
         )
-    blocks = _blocks(T)
-    per_block = _eigenvalues(T, blocks)
-    group = _chain(np.abs(per_block), width)
-    ends = np.cumsum([blocks_size for _, blocks_size in blocks])
-    ties = []
-    for label, count in enumerate(np.bincount(group)):
-        if count > 1:
-            members = np.flatnonzero(group == label)
-            ties.append((blocks[members[0]][0], int(ends[members[-1]])))
-    eigenvalues = np.concatenate(
-        [[value] if size == 1 else [value, value.conjugate()]
-         for value, (_, size) in zip(per_block, blocks)]
-    )  # fmt: skip
-    scale = np.ldexp(1.0, exponent)
-    arrays = W, Q, np.ldexp(T, exponent), eigenvalues * scale, np.abs(eigenvalues) * scale
-    for array in arrays:
+    blocks = find_blocks(T)
+    starts, sizes = map(np.array, zip(*blocks))
+    per_block = block_eigenvalues(T, blocks)
+    eigenvalues = np.repeat(per_block, sizes)
+    second = starts[sizes == 2] + 1
+    eigenvalues[second] = eigenvalues[second].conj()
+    group = chain(np.abs(per_block), width)  # 0, 0, 1, 2, 2, …: sorted, as T is
+    first = np.flatnonzero(np.diff(group, prepend=-1))
+    last = np.flatnonzero(np.diff(group, append=group[-1] + 1))
+    ties = [
+        (int(starts[a]), int(starts[b] + sizes[b])) for a, b in zip(first, last) if b > a
+    ]
+    scale = float(np.ldexp(1.0, exponent))
+    T, eigenvalues, moduli = np.ldexp(T, exponent), eigenvalues * scale, np.abs(eigenvalues) * scale
+    for array in (W, Q, T, eigenvalues, moduli):
         array.flags.writeable = False
-    W, Q, T, eigenvalues, moduli = arrays
     return OrderedSchur(
         W=W,
         Q=Q,
@@ -256,7 +260,12 @@ def ordered_schur(W, tie_tolerance=1e-8):
         orthogonality=orthogonality,
         ties=tuple(ties),
         tie_width=width * scale,
-        rejected_swaps=tuple((at, upper * scale, lower * scale) for at, upper, lower in rejected),
+        rejected_swaps=tuple(
+            swap._replace(
+                upper_modulus=swap.upper_modulus * scale, lower_modulus=swap.lower_modulus * scale
+            )
+            for swap in rejected
+        ),
         precision=precision,
     )
 
@@ -285,104 +294,3 @@ def _as_matrix(W):
         )
     precision = np.finfo(array.dtype).eps if array.dtype.kind == "f" else EPS
     return matrix, max(float(precision), EPS)
-
-
-def _blocks(T):
-    """Diagonal blocks (start, size) of a quasi-triangular T, checked to be standardised."""
-    coupled = np.append(np.diagonal(T, -1) != 0, False)  # exact zeros on LAPACK's output
-    blocks, start = [], 0
-    while start < len(T):
-        size = 2 if coupled[start] else 1
-        if size == 2:
-            (a, b), (c, d) = T[start : start + 2, start : start + 2]
-            if coupled[start + 1] or a != d or np.sign(b) * np.sign(c) >= 0:
-                raise SchurError(f"T has no standardised diagonal block at coordinate {start}")
-        blocks.append((start, size))
-        start += size
-    return tuple(blocks)
-
-
-def _eigenvalues(T, blocks):
-    """One eigenvalue per block, the one with positive imaginary part for a pair."""
-    starts = np.array([start for start, _ in blocks])
-    pair = np.array([size == 2 for _, size in blocks])
-    values = np.diagonal(T)[starts].astype(complex)
-    b, c = T[starts[pair], starts[pair] + 1], T[starts[pair] + 1, starts[pair]]
-    values[pair] += 1j * np.sqrt(np.abs(b)) * np.sqrt(np.abs(c))
-    return values
-
-
-def _chain(values, width):
-    """Label values 0, 1, … from the largest down; neighbours within `width` share a label."""
-    order = np.argsort(-values, kind="stable")
-    labels = np.empty(len(values), dtype=int)
-    labels[order] = np.append(0, np.cumsum(-np.diff(values[order]) > width))
-    return labels
-
-
-def _ranks(eigenvalues, width):
-    """Rank of each block by the tie rule of `ordered_schur`; equal ranks keep their order."""
-    group = _chain(np.abs(eigenvalues), width)
-    order = np.lexsort((-eigenvalues.real, group))
-    steps = (np.diff(group[order]) > 0) | (-np.diff(eigenvalues.real[order]) > width)
-    ranks = np.empty(len(eigenvalues), dtype=int)
-    ranks[order] = np.append(0, np.cumsum(steps))
-    return ranks
-
-
-def _reorder(T, Q, tie_tolerance):
-    """Sort the diagonal blocks of T, in place; return T, Q, the tie width and rejected swaps.
-
-    Exchanging 2×2 blocks moves their eigenvalues by rounding, and by more where they are
-    ill-conditioned, so sweeps are repeated, each with ranks taken afresh, until one moves nothing.
-    """
-    size = frobenius(T)
-    for _ in range(MAX_SWEEPS):
-        blocks = _blocks(T)
-        eigenvalues = _eigenvalues(T, blocks)
-        moduli = np.abs(eigenvalues)
-        width = max(tie_tolerance * moduli.max(), len(T) * EPS * size)
-        T, Q, moved, rejected = _sweep(T, Q, blocks, _ranks(eigenvalues, width), moduli)
-        if not moved:
-            break
-    moduli = np.abs(_eigenvalues(T, _blocks(T)))
-    group = _chain(moduli, width)
-    if (np.diff(group) < 0).any():
-        at = int(np.argmax(np.diff(group) < 0))
-        raise SchurError(
-            f"blocks {at} and {at + 1} of T stay out of order: moduli {moduli[at]:.3e} and "
-            f"{moduli[at + 1]:.3e} times a power of two; {len(rejected)} swaps were rejected as "
-            "too ill-conditioned"
-        )
-    return T, Q, width, rejected
-
-
-def _sweep(T, Q, blocks, ranks, moduli):
-    """Insertion sort of the blocks by rank, one exchange of neighbours at a time."""
-    sizes = [size for _, size in blocks]
-    ranks, moduli = ranks.tolist(), moduli.tolist()
-    rejected, moved = [], False
-    for last, (start, _) in enumerate(blocks):
-        at = last
-        while at > 0 and ranks[at - 1] > ranks[at]:
-            above = start - sizes[at - 1]
-            T, Q, info = lapack.dtrexc(T, Q, start + 1, above + 1, overwrite_a=1, overwrite_q=1)
-            if info == 1:
-                # LAPACK left the pair as it was. Going on as if they were tied keeps the sweep
-                # consistent; whether they are is checked on the final order.
-                rejected.append((above, moduli[at - 1], moduli[at]))
-                ranks[at] = ranks[at - 1]
-                break
-            if info != 0:
-                raise SchurError(f"dtrexc refused its arguments: info = {info}")
-            moved = True
-            for row in (sizes, ranks, moduli):
-                row[at - 1], row[at] = row[at], row[at - 1]
-            start = above
-            # An exchange touches the subdiagonal of its own two blocks only: re-scan those.
-            inside = [T[start + i + 1, start + i] != 0 for i in range(sizes[at - 1] + sizes[at] - 1)]
-            expected = [True] * (sizes[at - 1] - 1) + [False] + [True] * (sizes[at] - 1)
-            if inside != expected:  # a pair became two real eigenvalues: rank all blocks afresh
-                return T, Q, True, rejected
-            at -= 1
-    return T, Q, moved, rejected
