@@ -66,10 +66,10 @@ def run(step, *command, **environment):
 
 
 def uv_settings():
-    """Hand pip's own settings on to uv, which reads none of them."""
+    """Return pip's own settings in uv's words: uv reads none of pip's variables."""
     links, index = os.environ.get("PIP_FIND_LINKS"), os.environ.get("PIP_INDEX_URL")
-    settings = {"UV_FIND_LINKS": ",".join(links.split())} if links else {}
-    return settings | ({"UV_DEFAULT_INDEX": index} if index else {}) | os.environ
+    given = {"UV_FIND_LINKS": links and ",".join(links.split()), "UV_DEFAULT_INDEX": index}
+    return {name: value for name, value in given.items() if value and name not in os.environ}
 
 
 def add_uv():
@@ -90,7 +90,7 @@ def install(step, *arguments, **environment):
     command = uv if has_uv() else ("pip", "install")
     # A person watches the bars; a log needs no list of every package.
     quiet = () if sys.stdout.isatty() else ("--quiet",)
-    run(step, PYTHON, "-m", *command, *quiet, *arguments, **environment)
+    run(step, PYTHON, "-m", *command, *quiet, *arguments, **uv_settings(), **environment)
 
 
 def has_uv():
@@ -128,7 +128,6 @@ def install_torch():
 
 def make(want, have):
     """Bring `.venv` from what it was made from (`have`) to what is wanted."""
-    os.environ.update(uv_settings())
     if have.get("packages") != want["packages"]:
         STAMP.unlink(missing_ok=True)
         # Anew rather than on top: leftovers of another lock, or a package that an interrupted
