@@ -105,7 +105,7 @@ def reorder(T, Q, tie_tolerance):
     recovered = []
     pairs = np.count_nonzero(np.diagonal(T, -1))  # each may fall apart once, which ends a sweep
     for sweep in range(MAX_SWEEPS + pairs):
-        width = max(tie_tolerance * _sorted_moduli(T)[-1], resolution)
+        width = float(max(tie_tolerance * _sorted_moduli(T)[-1], resolution))
         T, Q, moved, drift, rejected, uncertainty = _sweep(T, Q, width)
         recovered += [swap for swap in rejected if swap.outcome == "recovered"]
         resolution = max(resolution, uncertainty, drift if sweep >= PATIENCE else 0.0)

@@ -1,0 +1,231 @@
+"""What a network loses when couplings of its ordered Schur form are zeroed.
+
+Encoder ``W_xh`` and decoder ``W_hy`` stay as trained and nothing is refitted (paper, Section 2).
+"""
+
+from itertools import groupby, islice
+
+import numpy as np
+import pandas as pd
+from tqdm.auto import tqdm
+
+from . import metrics
+from .artifacts import RESULT_COLUMNS
+from .network import rollout
+from .schur import SUBSETS, ordered_schur
+from .training import generator
+
+__all__ = ["ablate", "ablation_profile", "undefined"]
+
+# Trials are rolled out in chunks whose hidden states take about CHUNK_BYTES per variant, variants
+# in batches of about BATCH_BYTES. A chunk does not depend on the batch, so neither does a value.
+CHUNK_BYTES = 2**23
+BATCH_BYTES = 2**28
+
+
+def ablate(W, removed, alpha=0.9):
+    """``W̃(S) = Q T̃(S) Qᵀ``: W with couplings of its ordered Schur form zeroed.
+
+    Parameters
+    ----------
+    W : array or tensor, shape (n, n)
+    removed : str
+        One of `SUBSETS`: ``"none"``, ``"RR"``, ``"CR"``, ``"CC"`` or a ``+`` join in that order.
+    alpha : float in (0, 1]
+        Threshold of the leading sector R, ``|λ| ≥ α ρ(W)``.
+
+    Returns
+    -------
+    ndarray, shape (n, n), float64
+        Same eigenvalues as W.
+
+    Raises
+    ------
+    TypeError, ValueError, SchurError
+        As `ordered_schur`, `OrderedSchur.sectors` and `Sectors.without` do.
+    """
+    return ordered_schur(W).sectors(alpha).without(removed)
+
+
+def ablation_profile(
+    solutions, task, alphas=(0.9,), removed=SUBSETS, n_trials=2048, seed=0, progress=False
+):
+    """Measure every solution under every subset of removed couplings at every α.
+
+    All variants run on the same held-out trials, batched, in float64.
+
+    Parameters
+    ----------
+    solutions : sequence of Solution
+        Any mixture of constructions, sizes and seeds of one task.
+    task : Task
+        What trials are drawn from, and what the solutions are measured on.
+    alphas : sequence of float in (0, 1]
+    removed : sequence of str
+        Of `SUBSETS`; ``"none"``, the network as trained, is measured in any case.
+    n_trials : int
+    seed : int
+        Of the held-out trials, ``generator(seed, "evaluation")``: independent of all training.
+    progress : bool
+        Show a bar.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``RESULT_COLUMNS``, one row per number. For every subset: fvu, delta_fvu, s_dt,
+        removed_mass and, for a task with ``replay = True``, replay_accuracy. Beside
+        ``removed = "none"`` also n_R, alpha_gap, spectral_radius, henrici (over ``‖W‖_F``),
+        schur_residual and n_ties.
+
+    Raises
+    ------
+    TypeError, ValueError
+        No solutions, no, unknown or repeated subsets or α, fewer than one trial, weights that do
+        not fit the task.
+
+    Notes
+    -----
+    s_dt is NaN where the removed mass is zero or, relative to the precision of the stored
+    weights, rounding: ``OrderedSchur.mass_floor``. The row removed_mass beside it tells which,
+    `undefined` puts it in words. A solution with weights that are not finite (a diverged run)
+    has NaN throughout.
+    """
+    solutions = list(solutions)
+    if not solutions:
+        raise ValueError("solutions must hold at least one Solution, got none")
+    alphas = _distinct("alphas", [alphas] if np.isscalar(alphas) else alphas)
+    removed = _distinct("removed", [removed] if isinstance(removed, str) else removed)
+    unknown = [subset for subset in removed if subset not in SUBSETS]
+    if unknown:
+        raise ValueError(f"removed must be among {', '.join(SUBSETS)}; got {unknown[0]!r}")
+    if isinstance(n_trials, bool) or not isinstance(n_trials, (int, np.integer)) or n_trials < 1:
+        raise ValueError(f"n_trials must be a positive integer, got {n_trials!r}")
+
+    subsets = ("none", *(subset for subset in removed if subset != "none"))
+    splits = {}
+    for member, solution in enumerate(solutions):
+        coordinates = ordered_schur(solution.W_hh) if solution.finite else None
+        for alpha in alphas:
+            splits[member, alpha] = coordinates.sectors(alpha) if coordinates else None
+    measures = {"fvu": metrics.fvu}
+    if getattr(task, "replay", False):
+        measures["replay_accuracy"] = metrics.replay_accuracy
+    trials = task.sample(n_trials, generator(seed, "evaluation"))
+    scores = _scores(solutions, splits, subsets, trials, measures, progress)
+
+    rows = []
+    for (member, alpha), split in splits.items():
+        solution = solutions[member]
+        where = (task.name, task.convention, solution.construction, solution.n_hidden)
+        before = scores[member, alpha, "none"]["fvu"]
+        for subset in subsets:
+            values = dict(scores[member, alpha, subset])
+            values |= _damage(split, subset, values["fvu"] - before)
+            if subset == "none":
+                values |= _spectrum(split)
+            rows += [(*where, solution.seed, alpha, subset, *item) for item in values.items()]
+    return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
+
+
+def _distinct(name, values):
+    """Values as a tuple, refused if there is none or one is repeated."""
+    values = tuple(values)
+    if not values or len(set(values)) < len(values):
+        raise ValueError(f"{name} must be distinct and at least one, got {values!r}")
+    return values
+
+
+def _scores(solutions, splits, subsets, trials, measures, progress):
+    """Measures of every variant: (member, alpha, subset) -> {measure: value}."""
+    inputs, targets, mask = (np.asarray(values, dtype=np.float64) for values in trials)
+    scores = {
+        (*where, subset): dict.fromkeys(measures, np.nan) for where in splits for subset in subsets
+    }
+    runs = [key for key in scores if splits[key[:2]] is not None]
+    with tqdm(total=len(runs), desc="ablating", disable=not progress) as bar:
+        for n_hidden, group in groupby(runs, key=lambda key: solutions[key[0]].n_hidden):
+            chunk = max(1, CHUNK_BYTES // (8 * n_hidden * inputs.shape[1]))
+            per_variant = 8 * n_hidden**2 + CHUNK_BYTES + targets.nbytes
+            for batch in _batched(group, max(1, BATCH_BYTES // per_variant)):
+                weights = (
+                    np.stack([solutions[member].W_xh for member, _, _ in batch]),
+                    np.stack([splits[key[:2]].without(key[2]) for key in batch]),
+                    np.stack([solutions[member].W_hy for member, _, _ in batch]),
+                )
+                outputs = np.concatenate(
+                    [
+                        rollout(*weights, inputs[start : start + chunk]).numpy()
+                        for start in range(0, len(inputs), chunk)
+                    ],
+                    axis=1,
+                )
+                for name, measure in measures.items():
+                    for key, value in zip(batch, measure(outputs, targets, mask)):
+                        scores[key][name] = float(value)
+                bar.update(len(batch))
+    return scores
+
+
+def _batched(items, size):
+    """Tuples of up to `size` successive items (`itertools.batched` of Python 3.12)."""
+    items = iter(items)
+    while batch := tuple(islice(items, size)):
+        yield batch
+
+
+def _damage(split, subset, delta_fvu):
+    """ΔFVU and what it is measured against."""
+    mass = split.removed_mass(subset) if split else np.nan
+    s_dt = metrics.s_dt(delta_fvu, mass, split.coordinates.mass_floor) if split else np.nan
+    return {"delta_fvu": delta_fvu, "s_dt": s_dt, "removed_mass": mass}
+
+
+def _spectrum(split):
+    """Numbers of the Schur form itself; NaN where there is none."""
+    names = "n_R", "alpha_gap", "spectral_radius", "henrici", "schur_residual", "n_ties"
+    if split is None:
+        return dict.fromkeys(names, np.nan)
+    form = split.coordinates
+    size = metrics.frobenius(form.W)
+    henrici = metrics.henrici(form.W) / size if size else 0.0
+    values = (
+        split.n_R, split.alpha_gap, form.spectral_radius, henrici, form.residual, len(form.ties)
+    )
+    return dict(zip(names, values))
+
+
+def undefined(results):
+    """Rows of a results table without a value, each with the reason.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Made by `ablation_profile`, in memory or read back from a file.
+
+    Returns
+    -------
+    DataFrame
+        Those rows with one column more, ``reason``.
+    """
+    where = [name for name in RESULT_COLUMNS if name not in ("quantity", "value")]
+    beside = results.pivot(index=where, columns="quantity", values="value")
+    missing = results[results["value"].isna()]
+    reasons = []
+    for row in missing.itertuples(index=False):
+        values = beside.loc[tuple(getattr(row, name) for name in where)]
+        mass = values["removed_mass"]
+        if np.isnan(mass):
+            reason = "the weights of this solution are not finite: its training diverged"
+        elif row.quantity != "s_dt" or not np.isfinite(values["delta_fvu"]):
+            reason = "the outputs of this network are not finite"
+        elif row.removed == "none":
+            reason = "nothing was removed: 0/0"
+        elif mass == 0:
+            reason = f"the removed couplings ({row.removed}) are empty or zero: 0/0"
+        else:
+            reason = (
+                f"the removed couplings ({row.removed}) hold {mass:.1e} of the Schur mass, no more "
+                "than rounding of the stored weights: a ratio of rounding errors"
+            )
+        reasons.append(reason)
+    return missing.assign(reason=reasons)
