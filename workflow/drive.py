@@ -27,9 +27,9 @@ from pathlib import Path
 import nbformat
 import psutil
 
-from workflow import WorkflowError, catalogue, parameters, provenance
+from workflow import WorkflowError, book, catalogue, parameters, provenance
 from workflow.catalogue import ROOT
-from workflow.run_notebook import cannot_write, open_folders
+from workflow.files import cannot_write, open_folders, relative
 
 LINE = re.compile(r"^(\w+) +│ (.*)$")
 
@@ -188,10 +188,11 @@ def run_notebooks(lock, profile: str, names: list[str], *, force=False, cores=1,
             print("stopping the notebooks", flush=True)
             stop(process)
             raise
-    summary(profile, names or list(rows), begun, time.monotonic() - follower.started)
+    if follower.done or not code:
+        summary(profile, names or list(rows), begun, time.monotonic() - follower.started)
     if code:
         failed = ", ".join(follower.failed) or "Snakemake"
-        where = parameters.relative(log_path)
+        where = relative(log_path)
         raise WorkflowError(f"failed: {failed}. What is done is kept. Whole log: {where}")
 
 
@@ -294,8 +295,6 @@ def main(argv: list[str] | None = None) -> int:
             executor=options.executor,
         )
         if options.what == "book":
-            from workflow import book
-
             book.build(options.profile, Path(options.html), options.force)
     except WorkflowError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -9,7 +9,6 @@ import io
 import json
 import tokenize
 from dataclasses import dataclass
-from pathlib import Path
 
 import jupytext
 import nbformat
@@ -228,9 +227,3 @@ def prepare(name: str, given: dict) -> tuple[nbformat.NotebookNode, dict]:
 def source_parameters(name: str) -> dict[str, Parameter]:
     """The parameters of ``notebooks/<name>.py`` as they stand."""
     return read_parameters(parameters_cell(read_source(name), name), name)
-
-
-def relative(path: Path) -> str:
-    """A path as text, relative to the repository where it lies inside it."""
-    path = Path(path).resolve()
-    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.as_posix()

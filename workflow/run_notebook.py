@@ -10,7 +10,6 @@ The kernel runs in ``notebooks/``, as it does for a reader who opens the noteboo
 """
 
 import argparse
-import errno
 import json
 import logging
 import os
@@ -21,7 +20,6 @@ import sys
 import tempfile
 import threading
 import time
-import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,10 +29,10 @@ from papermill.log import logger as papermill_logger
 
 from workflow import WorkflowError, catalogue, parameters, provenance
 from workflow.catalogue import ROOT
+from workflow.files import cannot_write, open_folders, relative, write_atomic
 
 # One thread each: notebooks run side by side, and sums come out in the same order on any machine.
 THREADS = ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM")
-FOLDERS = ("results", "figures", "notebooks", "provenance", "logs")
 PROBE = (ROOT / "workflow" / "probe.py").read_text(encoding="utf-8")
 PROBE_MIME = "application/x-provenance+json"
 PAPERMILL_NOTES = ("papermill-error-cell-tag", "injected-parameters")
@@ -139,49 +137,6 @@ def watch_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def open_folders(out: Path) -> None:
-    """Create the output folders and prove that they can be written, before any work is done.
-
-    Raises
-    ------
-    WorkflowError
-        If a folder can not be created or written.
-    """
-    for folder in FOLDERS:
-        try:
-            (out / folder).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=out / folder) as probe:
-                probe.write(b"x")
-        except OSError as error:
-            raise WorkflowError(cannot_write(out / folder, error)) from None
-
-
-def cannot_write(path: Path, error: OSError) -> str:
-    """What is wrong with writing to a path, in words."""
-    reason = "the disk is full" if error.errno == errno.ENOSPC else error.strerror or str(error)
-    return f"can not write to {parameters.relative(path)}: {reason}"
-
-
-def write_atomic(path: Path, text: str) -> None:
-    """Write a file so that its name never stands for a half-written one.
-
-    Raises
-    ------
-    WorkflowError
-        If it can not be written, such as on a full disk.
-    """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise WorkflowError(cannot_write(path, error)) from None
-
-
 def collect(notebook: nbformat.NotebookNode) -> tuple[dict, float | None]:
     """Take the probe's findings and the glued ``training_seconds`` out of an executed notebook."""
     found, training = {}, None
@@ -222,7 +177,7 @@ def missing_results(row: catalogue.Row, out: Path) -> str:
     needs = [n for n in row.needs if not (out / rows[n].results[0]).is_file()]
     if not needs:
         return ""
-    where = parameters.relative(out)
+    where = relative(out)
     return f"{row.name} reads results that are not in {where}; run first\n" + "\n".join(
         f"  python -m workflow.run_notebook {need} --out {where}" for need in needs
     )
@@ -276,7 +231,7 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
             )
         except PapermillExecutionError as error:
             os.replace(partial, failed)
-            where = parameters.relative(failed)
+            where = relative(failed)
             raise WorkflowError(f"{explain(error)}\n  run up to there: {where}") from None
         except OSError as error:
             raise WorkflowError(cannot_write(partial, error)) from None
@@ -288,7 +243,7 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
     strip(executed)
     for path in (folder / file for file in row.results):
         if not path.is_file() or stale.get(path) == path.stat().st_mtime_ns:
-            raise WorkflowError(f"{name} ended without writing {parameters.relative(path)}")
+            raise WorkflowError(f"{name} ended without writing {relative(path)}")
     record = {
         "notebook": name,
         "kind": row.kind,
