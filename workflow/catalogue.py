@@ -76,11 +76,15 @@ def table() -> dict[str, Row]:
     return ordered
 
 
+def found(patterns) -> list[str]:
+    """Files that match any of the patterns, relative to the repository, sorted."""
+    paths = {path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file()}
+    return sorted(path.relative_to(ROOT).as_posix() for path in paths)
+
+
 def sources(row: Row) -> list[str]:
-    """Files of the repository that a notebook depends on besides its own source, sorted."""
-    patterns = [*_read(CONFIG / "notebooks.yml").get("sources", []), *row.reads]
-    found = {path for pattern in patterns for path in ROOT.glob(pattern) if path.is_file()}
-    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+    """Files of the repository that a notebook depends on besides its own source."""
+    return found([*_read(CONFIG / "notebooks.yml").get("sources", []), *row.reads])
 
 
 def profiles() -> list[str]:

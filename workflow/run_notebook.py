@@ -262,6 +262,7 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
             f"results/{need}.csv": provenance.sha256(folder / f"results/{need}.csv")
             for need in row.needs
         },
+        "reads": {file: provenance.sha256(ROOT / file) for file in catalogue.found(row.reads)},
         "sources": {
             file: provenance.sha256(ROOT / file)
             for file in (f"notebooks/{name}.py", *catalogue.sources(row))

@@ -72,43 +72,73 @@ def wall_time(record: dict) -> str:
     return text
 
 
-def notebook_rows(record: dict, pathto) -> dict[str, str]:
-    """What the footer of a notebook's page lists."""
+def parameter_text(record: dict) -> str:
+    """Parameters but for the folder and the seeds, which stand elsewhere."""
     values = {k: v for k, v in record["parameters"].items() if k not in ("out", "seeds")}
-    versions = ", ".join(f"{k} {v}" for k, v in record["versions"].items())
-    processor = record["processor"]
+    return ", ".join(f"{k} = {v}" for k, v in values.items())
+
+
+def seed_text(record: dict, records: dict[str, dict]) -> str:
+    """Seeds of a notebook, or of those whose results it reads."""
+    makers = [records.get(Path(file).stem, {}) for file in record["inputs"]]
+    seeds = {seed for one in (record, *makers) for seed in one.get("seeds") or []}
+    return ", ".join(map(str, sorted(seeds)))
+
+
+def notebook_rows(record: dict, records: dict[str, dict], pathto) -> dict[str, str]:
+    """What the footer of a notebook's page lists."""
+    read = {**record["inputs"], **record["reads"]}
     return {
         "Profile": escape(record["profile"]),
-        "Parameters": escape(", ".join(f"{k} = {v}" for k, v in values.items())),
-        "Seeds": escape(", ".join(map(str, record["seeds"] or []))),
+        "Parameters": escape(parameter_text(record)),
+        "Seeds": escape(seed_text(record, records)),
         "Commit": escape(commit_text(record)),
-        "Versions": escape(versions),
-        "BLAS": escape(", ".join(f"{k}: {v}" for k, v in record["blas"].items())),
-        "Machine": escape(f"{processor['model']}, {record['threads']} thread per notebook"),
-        "Run": escape(f"{record['started'][:10]}, {wall_time(record)}"),
+        **environment_rows(record),
+        "Wall time": escape(f"{wall_time(record)}, on {record['started'][:10]}"),
+        "Reads": "; ".join(f"{escape(f)}, SHA-256 <code>{h[:16]}</code>" for f, h in read.items()),
         "Results": file_list(record, pathto),
     }
+
+
+def environment_rows(record: dict) -> dict[str, str]:
+    """Software and machine of a run."""
+    processor = record["processor"]
+    return {
+        "Versions": escape(", ".join(f"{k} {v}" for k, v in record["versions"].items())),
+        "BLAS": escape(", ".join(f"{k}: {v}" for k, v in record["blas"].items())),
+        "Machine": escape(f"{processor['model']}, {record['threads']} thread per notebook"),
+    }
+
+
+def prose_rows(names: list[str], build: dict, records: dict[str, dict], pathto) -> dict[str, str]:
+    """What the footer of a prose page lists: the build, and each notebook that it quotes."""
+    rows = {"Profile": escape(build["profile"]), "Commit": escape(commit_text(build))}
+    # The richest BLAS report: not every notebook loads every library.
+    rows |= environment_rows(max(records.values(), key=lambda r: len(r["blas"])))
+    for name in names:
+        record = records[name]
+        seeds, parameters = seed_text(record, records), parameter_text(record)
+        about = [parameters, f"seeds {seeds}" if seeds else "", wall_time(record)]
+        link = f'<a href="{escape(pathto(f"notebooks/{name}"))}">{escape(name)}</a>'
+        text = escape("; ".join(filter(None, about)))
+        rows[f"From {link}"] = text + file_list(record, pathto)
+    if not names:
+        rows["Results"] = "this page shows none"
+    return rows
 
 
 def footer(pagename: str, source: str, build: dict, records: dict[str, dict], pathto) -> str:
     """The footer of one page as HTML."""
     names = shown_notebooks(pagename, source, records)
-    if pagename.startswith("notebooks/") and names[0] in records:
+    if pagename.startswith("notebooks/"):
         record = records[names[0]]
-        summary = f"profile {record['profile']}, commit {commit_text(record)}"
-        body = entries(notebook_rows(record, pathto))
+        rows = notebook_rows(record, records, pathto)
     else:
-        summary = f"profile {build['profile']}, commit {commit_text(build)}"
-        rows = {"Profile": escape(build["profile"]), "Commit": escape(commit_text(build))}
-        for name in names:
-            link = f'<a href="{escape(pathto(f"notebooks/{name}"))}">{escape(name)}</a>'
-            rows[f"From {link}"] = file_list(records[name], pathto)
-        if not names:
-            rows["Results"] = "this page shows none"
-        body = entries(rows)
+        record, rows = build, prose_rows(names, build, records, pathto)
+    summary = escape(f"profile {record['profile']}, commit {commit_text(record)}")
     return (
         '<section class="provenance" aria-label="Provenance"><details>'
-        f"<summary>Provenance: {escape(summary)}</summary>{body}</details></section>"
+        f"<summary>Provenance: {summary}</summary>{entries(rows)}</details></section>"
     )
 
 
