@@ -79,7 +79,8 @@ def reorder(T, Q, tie_tolerance):
     An exchange moves the eigenvalues of 2×2 blocks by rounding, and by more where they are
     ill-conditioned. So sweeps are repeated, each with ranks taken afresh, until one moves nothing.
     Eigenvalues that still move after `PATIENCE` sweeps, or that a rejected exchange shows to be
-    uncertain, are resolved no better than by that measured amount: it becomes the tie width.
+    uncertain, are resolved no better than by that measured amount: it becomes the tie width, up
+    to ``ε^(1/4) ‖T‖_F``.
 
     Parameters
     ----------
@@ -108,7 +109,8 @@ def reorder(T, Q, tie_tolerance):
         width = float(max(tie_tolerance * _sorted_moduli(T)[-1], resolution))
         T, Q, moved, drift, rejected, uncertainty = _sweep(T, Q, width)
         recovered += [swap for swap in rejected if swap.outcome == "recovered"]
-        resolution = max(resolution, uncertainty, drift if sweep >= PATIENCE else 0.0)
+        measured = max(uncertainty, drift if sweep >= PATIENCE else 0.0)
+        resolution = max(resolution, min(measured, EPS**0.25 * size))
         if not moved and resolution <= width:
             break
     moduli = np.abs(block_eigenvalues(T, find_blocks(T)))

@@ -246,7 +246,11 @@ def ordered_schur(W, tie_tolerance=1e-8):
         (int(starts[a]), int(starts[b] + sizes[b])) for a, b in zip(first, last) if b > a
     ]
     scale = float(np.ldexp(1.0, exponent))
-    T, eigenvalues, moduli = np.ldexp(T, exponent), eigenvalues * scale, np.abs(eigenvalues) * scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        T, eigenvalues = np.ldexp(T, exponent), eigenvalues * scale
+        moduli = np.abs(eigenvalues)
+    if not (np.isfinite(T).all() and np.isfinite(moduli).all()):
+        raise SchurError("W is too large: its Schur form overflows float64")
     for array in (W, Q, T, eigenvalues, moduli):
         array.flags.writeable = False
     return OrderedSchur(
