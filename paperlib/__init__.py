@@ -10,6 +10,7 @@
 """
 
 from . import figures, report
+from .ablation import ablate, ablation_profile
 from .artifacts import (
     ArtifactError,
     Paths,
@@ -30,7 +31,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "SUBSETS", "ArtifactError", "FlipFlop", "Integration", "OrderedSchur", "Paths", "Sectors",
-    "Sine", "Solution", "Trials", "dense_default", "dense_normal",
+    "Sine", "Solution", "Trials", "ablate", "ablation_profile", "dense_default", "dense_normal",
     "dense_orthogonal", "figures", "fvu", "generator", "load_or_train", "load_solution",
     "make_construction", "make_task", "ordered_schur", "read_results", "replay_accuracy",
     "report", "rollout", "s_dt", "save_solution", "train", "write_results",

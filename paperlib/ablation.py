@@ -7,7 +7,7 @@ from itertools import groupby, islice
 
 import numpy as np
 import pandas as pd
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from . import metrics
 from .artifacts import RESULT_COLUMNS

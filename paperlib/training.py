@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from .constructions import Construction, initial_weights, make_construction
 from .network import Solution, hidden_states
