@@ -245,8 +245,8 @@ def ordered_schur(W, tie_tolerance=1e-8):
     ties = [
         (int(starts[a]), int(starts[b] + sizes[b])) for a, b in zip(first, last) if b > a
     ]
-    scale = float(np.ldexp(1.0, exponent))
     with np.errstate(over="ignore", invalid="ignore"):
+        scale = float(np.ldexp(1.0, exponent))
         T, eigenvalues = np.ldexp(T, exponent), eigenvalues * scale
         moduli = np.abs(eigenvalues)
     if not (np.isfinite(T).all() and np.isfinite(moduli).all()):
