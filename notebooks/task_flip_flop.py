@@ -41,7 +41,7 @@ epochs = 30  # passes of batches_per_epoch batches
 batches_per_epoch = 128  # batches
 batch = 64  # trials per batch
 learning_rate = 0.001  # of Adam
-clip = 1.0  # largest gradient norm of a network
+clip = 0.0  # largest gradient norm of a network; 0: no limit
 alpha = 0.9  # threshold of the leading sector, as a share of the spectral radius
 n_trials = 2048  # held-out trials of the evaluation
 

@@ -71,7 +71,7 @@ def train(
     batches_per_epoch: int = 128,
     batch: int = 64,
     learning_rate: float = 1e-3,
-    clip: float = 1.0,
+    clip: float = 0.0,
     progress: bool = True,
 ) -> list[Solution]:
     """Train one network per seed, all together (paper, Section 4, for the default numbers).
@@ -93,7 +93,7 @@ def train(
         ``epochs * batches_per_epoch`` steps on ``batch`` trials each.
     learning_rate : float
     clip : float
-        Largest norm of a member's gradient; ``inf`` never clips.
+        Largest norm of a member's gradient; 0 never clips, as the paper mentions no clipping.
     progress : bool
         Show a bar with loss and time left.
 
@@ -115,14 +115,13 @@ def train(
     ):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    for name, value in (("learning_rate", learning_rate), ("clip", clip)):
-        if not value > 0:
-            raise ValueError(f"{name} must be positive, got {value!r}")
+    if not 0 < learning_rate < math.inf:
+        raise ValueError(f"learning_rate must be positive and finite, got {learning_rate!r}")
+    if not 0 <= clip < math.inf:
+        raise ValueError(f"clip must be at least 0 (no clipping) and finite, got {clip!r}")
     recipe = {
         "n_hidden": n_hidden, "epochs": epochs, "batches_per_epoch": batches_per_epoch,
-        "batch": batch, "learning_rate": learning_rate,
-        # JSON has no infinity.
-        "clip": clip if math.isfinite(clip) else "inf",
+        "batch": batch, "learning_rate": learning_rate, "clip": clip,
     }
     with _one_thread():
         parameters = _stack_starts(task, construction, seeds, n_hidden)
@@ -201,7 +200,7 @@ def _step(construction, parameters, optimiser, clip, inputs, targets, mask) -> n
     error = (mask * (outputs - targets).square()).sum((1, 2, 3)) / mask.sum((1, 2, 3))
     # A sum over members keeps their gradients apart.
     error.sum().backward()
-    if math.isfinite(clip):
+    if clip:
         _clip_members([p.grad for p in parameters.values()], clip)
     optimiser.step()
     return error.detach().numpy()
