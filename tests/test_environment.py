@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import paperlib
 from workflow import make_venv
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -113,7 +114,7 @@ def test_one_version_of_this_software():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     changes = re.findall(r"^## \[(\d.*?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert citation["version"] == changes[0] == PROJECT["version"]
-    assert importlib.metadata.version("paperlib") == PROJECT["version"]
+    assert importlib.metadata.version("paperlib") == paperlib.__version__ == PROJECT["version"]
 
 
 def test_citation_names_the_paper():
