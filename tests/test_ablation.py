@@ -200,7 +200,7 @@ def test_memory_is_bounded(monkeypatch):
     members = [solution(k, n=128) for k in range(5)]
     # All at once: 40 variants x 4096 trials x 50 steps x 128 units, 8 GB.
     ablation_profile(members, Signs(length=50), n_trials=4096)
-    assert 2**22 < max(largest) <= 2**24
+    assert max(largest) <= 2**24 and len(largest) > 100
 
 
 @pytest.mark.parametrize("name", ["flip_flop", "sine", "integration"])
