@@ -33,7 +33,7 @@ figures.use_style()
 
 # %% tags=["parameters"]
 out = "build/interactive"  # folder for results, relative to the repository
-convention = "running_integral"  # reading of the task, one of its named conventions
+convention = "decision"  # reading of the task, one of its named conventions
 construction = "dense_orthogonal"  # start of W_hh
 n_hidden = 64  # hidden units
 seeds = [0, 1, 2]  # one network each
@@ -51,12 +51,12 @@ n_trials = 2048  # held-out trials of the evaluation
 # Two noisy streams arrive together; two context inputs say which of them counts {cite}`mante2013context`.
 # The paper gives the four inputs and the length, {glue:text}`length` steps, which is that of the generator published with {cite:t}`schuessler2024aligned`: {glue:text}`fixation` steps of silence, {glue:text}`stimulus` of stimulus, {glue:text}`delay` of delay and {glue:text}`response` of response.
 # It does not say whether the target is the running integral or a decision.
-# In the convention used here the target is the running mean of the cued stream over the stimulus window, held afterwards, and every step counts; the noise has a standard deviation of {glue:text}`noise` per step.
+# In the convention used here it is a decision: plus or minus {glue:text}`decision_amplitude`, the sign of the cued stream's coherence, from the first response step on, and zero before; every step counts, and the noise has a standard deviation of {glue:text}`noise` per step.
 
 # %%
 task = pl.make_task("integration", convention)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
-alt = "Three trials of context-dependent integration: two noisy streams and two context lines during the stimulus window, and a target that accumulates the cued stream and then holds."
+alt = "Three trials of context-dependent integration: two noisy streams and two context lines during the stimulus window, and a target that is zero until the response and then holds the sign of the cued stream."
 glue("trials", figures.publish(figures.trials_figure(task, trials), "integration_trials", alt, out), display=False)
 for key, value in task.parameters.items():
     glue(key, report.parameter(value), display=False)
@@ -181,6 +181,6 @@ glue("rollouts", figures.publish(figures.rollouts_figure(target, outputs), "inte
 #
 # Zeroing `T_RR` raises the fraction of variance unexplained by {glue:text}`delta_fvu_RR`, `T_C→R` by {glue:text}`delta_fvu_CR` and `T_CC` by {glue:text}`delta_fvu_CC` (mean ± SEM, {glue:text}`n_seeds` networks).
 # Per unit of removed Schur mass, {glue:text}`worst_s_block` costs the most.
-# With the other reading of the task, a decision instead of an integral, the profile can differ: see [What the paper leaves open](open_choices.ipynb).
+# With the other reading of the task, a running integral instead of a decision, the profile can differ: see [What the paper leaves open](open_choices.ipynb).
 #
 # **Where next**: [Figure 2](figure_2.ipynb) puts the three tasks side by side with the paper's values.

@@ -298,10 +298,10 @@ class Integration(Task):
         Values a coherence takes, equally likely.
     noise : float
         Standard deviation of the noise per step.
-    target : {"integral", "decision"}
-        ``"integral"``: mean of the cued stream over the stimulus window, accumulated step by
-        step and held afterwards. ``"decision"``: ``±decision_amplitude`` by the sign of the
-        cued coherence while responding, 0 before.
+    target : {"decision", "integral"}
+        ``"decision"``: ``±decision_amplitude`` by the sign of the cued coherence while
+        responding, 0 before. ``"integral"``: mean of the cued stream over the stimulus window,
+        accumulated step by step and held afterwards.
     decision_amplitude : float
         Absolute value of the target of ``"decision"``.
     context : {"stimulus", "trial"}
@@ -316,17 +316,18 @@ class Integration(Task):
     response: int = 20
     coherences: tuple[float, ...] = (-1.0, -0.5, -0.25, -0.125, 0.125, 0.25, 0.5, 1.0)
     noise: float = 0.05
-    target: str = "integral"
+    target: str = "decision"
     decision_amplitude: float = 0.5
     context: str = "stimulus"
     counted: str = "all"
 
     name: ClassVar[str] = "integration"
     conventions: ClassVar[dict[str, dict]] = {
-        "running_integral": {},
-        "final_integral": {"counted": "response"},
-        "decision": {"target": "decision", "counted": "response"},
-        "decision_all_steps": {"target": "decision"},
+        "decision": {},
+        "decision_response": {"counted": "response"},
+        "running_integral": {"target": "integral"},
+        "final_integral": {"target": "integral", "counted": "response"},
+        "running_integral_context_on": {"target": "integral", "context": "trial"},
     }
 
     n_in: ClassVar[int] = 4

@@ -94,7 +94,7 @@ def test_sine_levels_take_the_stated_number_of_values():
 
 
 def test_integration_without_noise_is_the_ramp_of_the_cued_coherence():
-    task = Integration(noise=0.0)
+    task = make_task("integration", "running_integral", noise=0.0)
     inputs, targets, _ = task.sample(64, generator(0, "data"))
     window = slice(task.fixation, task.fixation + task.stimulus)
     context = inputs[:, task.fixation, 2:].argmax(1)
@@ -108,9 +108,9 @@ def test_integration_without_noise_is_the_ramp_of_the_cued_coherence():
 
 
 def test_integration_decision_is_the_sign_and_only_the_response_counts():
-    task = make_task("integration", "decision")
+    task = make_task("integration", "decision_response")
     inputs, targets, mask = task.sample(256, generator(0, "data"))
-    quiet = make_task("integration", "decision", noise=0.0)
+    quiet = make_task("integration", "decision_response", noise=0.0)
     clean = quiet.sample(256, generator(0, "data"))
     context = clean.inputs[:, task.fixation, 2:].argmax(1)
     coherence = clean.inputs[:, task.fixation, :2].gather(1, context[:, None])[:, 0]
