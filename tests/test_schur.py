@@ -95,7 +95,7 @@ HARD = {
     "ascending": lambda n: np.triu(gaussian(n), 1) + np.diag(np.arange(1, n + 1) / n),
     "ascending pairs": ascending_pairs,
     "graded": lambda n: gaussian(n) * 10.0 ** -np.linspace(0, 12, n),
-    "far from normal": lambda n: np.diag(np.linspace(0.5, 1, n)) + 1e6 * np.triu(gaussian(n), 1),
+    "far from normal": lambda n: np.diag(np.linspace(0.5, 1, n)) + np.triu(1e6 * gaussian(n), 1),
 }
 
 
