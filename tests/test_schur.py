@@ -86,7 +86,9 @@ HARD = {
     "nilpotent, full, rotated": lambda n: rotated(np.triu(gaussian(n), 1)),
     "real Jordan block": real_jordan,
     "real Jordan block, rotated": lambda n: rotated(real_jordan(n)),
-    "Jordan blocks of size 2": lambda n: rotated(np.kron(np.eye((n + 1) // 2), [[0.5, 1], [0, 0.5]])),
+    "Jordan blocks of size 2": lambda n: rotated(
+        np.kron(np.eye((n + 1) // 2), [[0.5, 1], [0, 0.5]])
+    ),
     "roots of unity": roots_of_unity,
     "permutation": lambda n: np.eye(n)[np.random.default_rng(0).permutation(n)],
     "cyclic shift": lambda n: np.roll(np.eye(n), 1, axis=0),
