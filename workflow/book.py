@@ -70,7 +70,7 @@ def inputs(profile: str) -> dict[str, Path]:
                 files[f"{target}/{path.name}"] = path
     for staged, path in files.items():
         if not path.is_file():
-            raise WorkflowError(f"the book needs {relative(path)} (as {staged}), which is not there")
+            raise WorkflowError(f"the book needs {relative(path)}, as {staged}: it is not there")
     return files
 
 

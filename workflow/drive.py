@@ -135,7 +135,7 @@ class Follower:
         return text
 
 
-def run_notebooks(lock, profile: str, names: list[str], *, force=False, cores=1, executor="default"):
+def run_notebooks(lock, profile: str, names: list[str], *, force: bool, cores: int, executor: str):
     """Bring the results of a profile, or of some of its notebooks, up to date.
 
     Raises
