@@ -58,7 +58,7 @@ task = pl.make_task("integration", convention)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
 alt = "Three trials of context-dependent integration: two noisy streams and two context lines during the stimulus window, and a target that is zero until the response and then holds the sign of the cued stream."
 glue("trials", figures.publish(figures.trials_figure(task, trials), "integration_trials", alt, out), display=False)
-for key, value in task.parameters.items():
+for key, value in {**task.parameters, "length": task.length}.items():
     glue(key, report.parameter(value), display=False)
 
 # %% [markdown]

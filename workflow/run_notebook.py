@@ -24,6 +24,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import nbformat
+import psutil
+from nbclient.exceptions import DeadKernelError
 from papermill import PapermillExecutionError, execute_notebook
 from papermill.log import logger as papermill_logger
 
@@ -35,7 +37,6 @@ from workflow.files import cannot_write, open_folders, relative, write_atomic
 THREADS = ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM")
 PROBE = (ROOT / "workflow" / "probe.py").read_text(encoding="utf-8")
 PROBE_MIME = "application/x-provenance+json"
-PAPERMILL_NOTES = ("papermill-error-cell-tag", "injected-parameters")
 
 
 class Progress:
@@ -109,30 +110,20 @@ def kernel_environment(folder: Path) -> None:
     os.environ.update({f"{library}_NUM_THREADS": "1" for library in THREADS})
 
 
-def watch_parent() -> None:
-    """End this run when whatever started it dies, even by SIGKILL, so that no orphan trains on.
+def watch_driver() -> None:
+    """End this run when the driver that started it dies, even by SIGKILL: no orphan trains on.
 
-    The driver's death ends its whole process group: Snakemake would start the next notebook.
+    It takes its process group with it, else Snakemake would start the next notebook. A run by hand
+    has no driver and may outlive its terminal.
     """
-    parent = os.getppid()
     host, _, driver = os.environ.get("WORKFLOW_DRIVER", "").rpartition(":")
-    watched = host == platform.node()  # on a cluster's node the driver can not be seen
-
-    def alive() -> bool:
-        try:
-            os.kill(int(driver), 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            pass
-        return True
+    if host != platform.node():  # none, or on another node of a cluster, where it can not be seen
+        return
 
     def watch() -> None:
-        while os.getppid() == parent and (not watched or alive()):
+        while psutil.pid_exists(int(driver)):
             time.sleep(1)
-        if watched and not alive():
-            os.killpg(os.getpgrp(), signal.SIGKILL)  # kernels notice within a second
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.killpg(os.getpgrp(), signal.SIGKILL)  # kernels notice within a second
 
     threading.Thread(target=watch, daemon=True).start()
 
@@ -163,8 +154,10 @@ def strip(notebook: nbformat.NotebookNode) -> None:
             cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
 
 
-def explain(error: PapermillExecutionError) -> str:
+def explain(error: PapermillExecutionError | DeadKernelError) -> str:
     """A failed cell's error in a few lines: what, where, and the line that failed."""
+    if isinstance(error, DeadKernelError):
+        return "the kernel died, as it does when the memory is used up"
     trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
     arrow = [line for line in trace.splitlines() if re.match(r"-+>", line)]
     message = f"cell {error.cell_index + 1} failed: {error.ename}: {error.evalue}"
@@ -229,7 +222,7 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
                 stdout_file=log,
                 stderr_file=progress,
             )
-        except PapermillExecutionError as error:
+        except (PapermillExecutionError, DeadKernelError) as error:
             os.replace(partial, failed)
             where = relative(failed)
             raise WorkflowError(f"{explain(error)}\n  run up to there: {where}") from None
@@ -308,7 +301,7 @@ def main(argv: list[str] | None = None) -> int:
 
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGINT, interrupt)  # ignored by default in a shell's background jobs
-    watch_parent()
+    watch_driver()
     try:
         known = parameters.source_parameters(options.name)
         if options.list:
