@@ -8,7 +8,7 @@ DRIVE = $(PY) -m workflow.drive $(if $(EXECUTOR),--executor $(EXECUTOR))
 .PHONY: help .venv book smoke notebook test lock clean
 
 help:  ## list the targets
-	@sed -n 's/^\([.a-z]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@awk -F ':.*  ## ' '/^[.a-z]+:.*  ## / {printf "%-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The first interpreter of the list that runs and is new enough.
 PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
@@ -31,12 +31,12 @@ notebook: .venv  ## run one notebook again, after those it reads: make notebook 
 
 # The tests read the smoke profile's book in a folder of its own: a reader's _build/html stays.
 # Removed first, because an incremental build does not repeat its warnings.
-test: export PAPERLIB_HTML := build/smoke/html
+TEST_HTML := build/smoke/html
 test: .venv  ## build the smoke profile's results and book, then run every test and notebook
-	rm -rf $(PAPERLIB_HTML) build/nbmake
-	$(DRIVE) --profile smoke --html $(PAPERLIB_HTML) book
+	rm -rf $(TEST_HTML) build/nbmake
+	$(DRIVE) --profile smoke --html $(TEST_HTML) book
 	$(DRIVE) --profile smoke nbmake
-	$(PY) -m pytest --nbmake --nbmake-timeout=600 tests build/nbmake/*.ipynb
+	PAPERLIB_HTML=$(TEST_HTML) $(PY) -m pytest --nbmake --nbmake-timeout=600 tests build/nbmake/*.ipynb
 
 # What torch asks for on Linux and its CPU build does without: kept out of the lock.
 CUDA_ONLY := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 \
