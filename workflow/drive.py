@@ -113,16 +113,16 @@ class Follower:
     """Turns Snakemake's and the notebooks' output into short progress lines."""
 
     def __init__(self):
-        self.started, self.total, self.done, self.in_stats = time.monotonic(), 0, 0, False
+        self.started, self.total, self.done, self.targets = time.monotonic(), 0, 0, 0
         self.failed: list[str] = []
 
     def line(self, text: str) -> str | None:
         """What to show for a line of output; None for nothing."""
         # The table of jobs: "all 1" is the target, not a notebook.
         if match := re.match(r"^total +(\d+)", text):
-            self.total = int(match[1]) - self.in_stats
-            return f"{self.total} notebooks to run"
-        self.in_stats = self.in_stats or bool(re.match(r"^all +1$", text))
+            self.total = int(match[1]) - self.targets
+            return f"{self.total} notebook{'s' * (self.total != 1)} to run"
+        self.targets += bool(re.match(r"^all +1$", text))
         if not (match := LINE.match(text)):
             return None
         name, message = match.groups()
@@ -191,8 +191,11 @@ def run_notebooks(lock, profile: str, names: list[str], *, force: bool, cores: i
     if follower.done or not code:
         summary(profile, names or list(rows), begun, time.monotonic() - follower.started)
     if code:
-        failed = ", ".join(follower.failed) or "Snakemake"
         where = relative(log_path)
+        if not follower.failed:  # no notebook: Snakemake itself, or a cluster
+            last = log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-8:]
+            raise WorkflowError("Snakemake failed:\n  " + "\n  ".join([*last, f"log: {where}"]))
+        failed = ", ".join(follower.failed)
         raise WorkflowError(f"failed: {failed}. What is done is kept. Whole log: {where}")
 
 
@@ -280,6 +283,8 @@ def main(argv: list[str] | None = None) -> int:
         executors = [path.parent.name for path in ROOT.glob("workflow/profiles/*/config.yaml")]
         if options.executor not in executors:
             raise WorkflowError(catalogue.unknown("executor", options.executor, executors))
+        if options.cores < 1:
+            raise WorkflowError(f"--cores must be at least 1, not {options.cores}")
         if options.names and options.what != "notebooks":
             raise WorkflowError(f"{options.what} takes no notebook names")
         if options.what == "nbmake":

@@ -15,6 +15,7 @@ import logging
 import os
 import platform
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -79,7 +80,8 @@ class Progress:
             return
         self.shown_at = now
         if self.live:
-            sys.stderr.write(f"\r\x1b[K{self.name:<16} │ {line}")
+            width = shutil.get_terminal_size().columns - 1  # a wrapped line can not be redrawn
+            sys.stderr.write("\r\x1b[K" + f"{self.name:<16} │ {line}"[:width])
             sys.stderr.flush()
             self.drawn = True
         else:
@@ -108,6 +110,8 @@ def kernel_environment(folder: Path) -> None:
     os.environ["JUPYTER_PATH"] = str(folder)
     os.environ["IPYTHONDIR"] = str(folder / "ipython")
     os.environ.update({f"{library}_NUM_THREADS": "1" for library in THREADS})
+    # Bars that fit beside the prefix; else tqdm would take the whole width of a terminal.
+    os.environ["TQDM_NCOLS"] = str(max(40, min(80, shutil.get_terminal_size((100, 24))[0] - 20)))
 
 
 def watch_driver() -> None:
