@@ -22,9 +22,7 @@
 # This notebook only reads their results.
 
 # %%
-import matplotlib.pyplot as plt
 import pandas as pd
-from myst_nb import glue
 
 import paperlib as pl
 from paperlib import figures, report
@@ -39,40 +37,31 @@ alpha = 0.9  # threshold of the leading sector, as a share of the spectral radiu
 # ## The nine cells
 
 # %%
-tasks = {"flip_flop": "3-bit flip-flop", "sine": "sine generation", "integration": "context-dependent integration"}
+tasks = {
+    "flip_flop": "3-bit flip-flop",
+    "sine": "sine generation",
+    "integration": "context-dependent integration",
+}
 blocks = ("RR", "CR", "CC")
+quantities = ("fvu", "delta_fvu", "s_dt", "removed_mass")
 folder = pl.Paths(out).results
 results = pd.concat([pl.read_results(folder / f"task_{name}.csv") for name in tasks])
-shown = results["quantity"].isin(["fvu", "delta_fvu", "s_dt", "removed_mass"])
-shown &= results["removed"].isin(["none", *blocks]) & (results["alpha"] == alpha)
-results = results[shown].reset_index(drop=True)
+results = results[
+    results["quantity"].isin(quantities)
+    & results["removed"].isin(["none", *blocks])
+    & (results["alpha"] == alpha)
+]
 pl.write_results(results, folder / "figure_2.csv")
-paper = pl.artifacts.reported()
 
 # %%
-quantities = {"delta_fvu": r"damage $\Delta$FVU", "s_dt": r"damage per mass $S_{\Delta T}$"}
-figure, axes = plt.subplots(2, 3, figsize=(11, 6.4), sharex="col")
-seen = []
-for column, (name, title) in enumerate(tasks.items()):
-    ours, theirs = results[results["task"] == name], paper[paper["task"] == name]
-    for ax, (quantity, label) in zip(axes[:, column], quantities.items(), strict=True):
-        values = {b: report.per_seed(ours, quantity, b) for b in blocks}
-        figures.seed_bars(ax, values, ours["construction"].iloc[0], theirs[theirs["quantity"] == quantity])
-        ax.set_ylabel(label if column == 0 else "")
-        seen += [f"{title}, {quantity} without {report.plain_label(b)}: {report.mean_sem_text(v)}" for b, v in values.items()]
-    axes[0, column].set_title(title)
-    axes[1, column].set_xlabel("removed coupling")
-figures.seed_bars_legend(figure, ours["construction"].iloc[0])
-alt = "Two rows by three tasks of bars over the removed coupling block. " + "; ".join(seen) + "."
-glue("figure_2", figures.publish(figure, "figure_2", alt, out), display=False)
-
-# %%
-counts = {name: results[results["task"] == name]["seed"].nunique() for name in tasks}
-glue("n_seeds", ", ".join(map(str, sorted(set(counts.values())))), display=False)
-glue("alpha", report.parameter(alpha), display=False)
-for name in tasks:
-    for key, text in report.ablation_numbers(results[results["task"] == name]).items():
-        glue(f"{name}_{key}", text, display=False)
+paper = pl.reported()
+figures.publish(figures.figure_2(results, paper, tasks), "figure_2", out)
+by_task = {name: results[results["task"] == name] for name in tasks}
+for name, ours in by_task.items():
+    numbers = report.ablation_numbers(ours)
+    report.glue({f"{name}_{key}": text for key, text in numbers.items()})
+counts = sorted({ours["seed"].nunique() for ours in by_task.values()})
+report.glue({"n_seeds": counts, "alpha": alpha})
 
 # %% [markdown]
 # ```{glue:figure} figure_2
@@ -89,14 +78,15 @@ for name in tasks:
 
 # %%
 rows = []
-for (_, theirs) in paper[paper["task"].isin(tasks)].iterrows():
-    ours = report.per_seed(results[results["task"] == theirs["task"]], theirs["quantity"], theirs["removed"])
+for _, printed in paper[paper["task"].isin(tasks)].iterrows():
+    ours = report.per_seed(by_task[printed["task"]], printed["quantity"], printed["removed"])
     rows.append({
-        "task": tasks[theirs["task"]], "removed": report.plain_label(theirs["removed"]),
-        "quantity": report.QUANTITY_LABELS[theirs["quantity"]],
-        "paper": theirs["words"] or report.plus_minus(theirs["value"], theirs["sem"]),
+        "task": tasks[printed["task"]],
+        "removed": report.plain_label(printed["removed"]),
+        "quantity": report.QUANTITY_LABELS[printed["quantity"]],
+        "paper": printed["words"] or report.plus_minus(printed["value"], printed["sem"]),
         "ours, mean ± SEM": report.mean_sem_text(ours),
-        "ours, lowest to highest": f"{report.number(ours.min())} to {report.number(ours.max())}",
+        "ours, range": report.range_text(ours),
     })
 report.table(pd.DataFrame(rows), "Every number the paper prints for these tasks, beside ours.")
 
@@ -104,14 +94,14 @@ report.table(pd.DataFrame(rows), "Every number the paper prints for these tasks,
 # ## All nine cells
 
 # %%
-rows = [
-    {
-        "task": title, "removed": report.plain_label(block),
-        **{report.QUANTITY_LABELS[q]: report.mean_sem_text(report.per_seed(results[results["task"] == name], q, block))
-           for q in ("delta_fvu", "s_dt", "removed_mass")},
-    }
-    for name, title in tasks.items() for block in blocks
-]
+rows = []
+for name, ours in by_task.items():
+    for block in blocks:
+        row = {"task": tasks[name], "removed": report.plain_label(block)}
+        for quantity in ("delta_fvu", "s_dt", "removed_mass"):
+            values = report.per_seed(ours, quantity, block)
+            row[report.QUANTITY_LABELS[quantity]] = report.mean_sem_text(values)
+        rows.append(row)
 report.table(pd.DataFrame(rows), "Our nine cells: mean ± SEM over networks.")
 
 # %% [markdown]

@@ -24,13 +24,9 @@
 # No convention, seed or threshold was chosen or changed after looking at an ablation.
 
 # %%
-import shutil
 from time import perf_counter
 
-import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-from myst_nb import glue
 
 import paperlib as pl
 from paperlib import figures, report
@@ -57,63 +53,47 @@ n_trials = 2048  # held-out trials of the evaluation
 # The published run is kept in the repository, `published/open_choices.csv`, with its provenance beside it; the profile `extended` trains it again.
 
 # %%
-folder = pl.Paths(out).results
-recipe = dict(n_hidden=n_hidden, epochs=epochs, batches_per_epoch=batches_per_epoch, batch=batch,
-              learning_rate=learning_rate)
-variants = [(name, c, clip, out, c) for name, kind in TASKS.items() for c in kind.conventions]
-variants += [(name, None, 1.0, f"{out}/clipped", "clipped_at_1") for name in TASKS]
+variants = [(name, c, clip) for name, kind in TASKS.items() for c in kind.conventions]
+variants += [(name, None, 1.0) for name in TASKS]
+tables, start = [], perf_counter()
+for name, convention, limit in variants if train_here else ():
+    task = pl.make_task(name, convention)
+    where, label = (out, convention) if convention else (f"{out}/clipped", "clipped_at_1")
+    solutions = pl.load_or_train(
+        where, task, construction, seeds, n_hidden=n_hidden, epochs=epochs, batch=batch,
+        batches_per_epoch=batches_per_epoch, learning_rate=learning_rate, clip=limit,
+    )
+    scored = pl.ablation_profile(solutions, task, removed=["none"], n_trials=n_trials)
+    tables.append(scored[scored["quantity"] == "fvu"].assign(convention=label))
 if train_here:
-    start, tables = perf_counter(), []
-    for name, convention, limit, where, label in variants:
-        task = pl.make_task(name, convention)
-        solutions = pl.load_or_train(where, task, construction, seeds, clip=limit, **recipe)
-        scored = pl.ablation_profile(solutions, task, removed=["none"], n_trials=n_trials)
-        tables.append(scored[scored["quantity"].isin(["fvu", "final_loss"])].assign(convention=label))
-    pl.write_results(pd.concat(tables, ignore_index=True), folder / "open_choices.csv")
-    glue("training_seconds", perf_counter() - start, display=False)
+    results = pd.concat(tables)
+    report.glue({"training_seconds": perf_counter() - start})
 else:
-    published = pl.artifacts.project_root() / "published" / "open_choices.csv"
-    pl.write_results(pl.read_results(published), folder / "open_choices.csv")
-results = pl.read_results(folder / "open_choices.csv")
+    results = pl.read_results(pl.project_root() / "published" / "open_choices.csv")
+pl.write_results(results, pl.Paths(out).results / "open_choices.csv")
 
 # %%
-figure, axes = plt.subplots(1, len(TASKS), figsize=(12, 4.6))
-paper = pl.artifacts.reported()
-seen = []
-for ax, (name, kind) in zip(axes, TASKS.items(), strict=True):
-    ours = results[results["task"] == name]
-    labels = [*kind.conventions, "clipped_at_1"]
-    for y, label in enumerate(labels):
-        values = report.per_seed(ours[ours["convention"] == label], "fvu")
-        ax.plot(values, np.full(len(values), y), "o", color="black", alpha=0.6)
-        seen.append(f"{name}, {label}: {report.mean_sem_text(values)}")
-    printed = paper[(paper["task"] == name) & (paper["quantity"] == "fvu")]["value"].iloc[0]
-    ax.axvline(printed, color=figures.PAPER_COLOUR, lw=2, label="paper")
-    ax.set(title=name.replace("_", "-"), xscale="log", xlabel="FVU as trained")
-    ax.set_yticks(range(len(labels)), labels)
-    ax.invert_yaxis()
-axes[0].legend()
-alt = "FVU of unablated networks by convention of each task, on logarithmic axes, with the paper's value as a line. " + "; ".join(seen) + "."
-glue("conventions", figures.publish(figure, "open_choices", alt, out), display=False)
-
-# %%
-rows = [
-    {"task": name.replace("_", "-"), "convention": label,
-     "default": "default" if label == next(iter(TASKS[name].conventions)) else "",
-     "FVU, mean ± SEM": report.mean_sem_text(report.per_seed(group, "fvu")),
-     "lowest to highest": " to ".join(report.number(f(report.per_seed(group, "fvu"))) for f in (min, max)),
-     "networks": str(group["seed"].nunique())}
-    for (name, label), group in results.groupby(["task", "convention"], sort=False)
-]
-glue("n_variants", str(len(rows)), display=False)
-for name in TASKS:
-    glue(f"{name}_paper", report.number(paper[(paper["task"] == name) & (paper["quantity"] == "fvu")]["value"].iloc[0]), display=False)
-    default = results[(results["task"] == name) & (results["convention"] == next(iter(TASKS[name].conventions)))]
-    glue(f"{name}_fvu", report.mean_sem_text(report.per_seed(default, "fvu")), display=False)
+paper = pl.reported()
+figures.publish(figures.conventions_figure(results, paper), "open_choices", out)
+printed = paper[paper["quantity"] == "fvu"].set_index("task")["value"]
+defaults = {name: next(iter(kind.conventions)) for name, kind in TASKS.items()}
+rows = []
+for (name, label), group in results.groupby(["task", "convention"], sort=False):
+    values = report.per_seed(group, "fvu")
+    rows.append({
+        "task": name.replace("_", "-"),
+        "convention": f"{label} (default)" if label == defaults[name] else label,
+        "FVU, mean ± SEM": report.mean_sem_text(values),
+        "range": report.range_text(values),
+        "networks": str(len(values)),
+    })
+    if label == defaults[name]:
+        report.glue({f"{name}_fvu": report.mean_sem_text(values), f"{name}_paper": printed[name]})
+report.glue({"n_variants": len(rows)})
 report.table(pd.DataFrame(rows), "FVU of the unablated network under every convention.")
 
 # %% [markdown]
-# ```{glue:figure} conventions
+# ```{glue:figure} open_choices
 # :name: fig-conventions
 #
 # Fraction of variance unexplained by unablated networks, one point a network, under {glue:text}`n_variants` readings; the line is the paper's value. `clipped_at_1` is the default convention with each network's gradient limited to a norm of one.

@@ -17,14 +17,13 @@
 #
 # Which couplings does a network need that must accumulate one stream of evidence and ignore the other?
 #
-# **You will see** how the task is drawn, what the trained networks learn, where their eigenvalues lie, and what each coupling block is worth.
+# **You will see** how the task is drawn, what the trained networks learn, what each coupling block is worth to them, and where their eigenvalues lie.
 # **Before this** read [the method](../book/method.md); [the flip-flop page](task_flip_flop.ipynb) has the same build with a simpler task.
 
 # %%
 from time import perf_counter
 
 import numpy as np
-from myst_nb import glue
 
 import paperlib as pl
 from paperlib import figures, report
@@ -56,13 +55,12 @@ n_trials = 2048  # held-out trials of the evaluation
 # %%
 task = pl.make_task("integration", convention)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
-alt = "Three trials of context-dependent integration: two noisy streams and two context lines during the stimulus window, and a target that is zero until the response and then holds the sign of the cued stream."
-glue("trials", figures.publish(figures.trials_figure(task, trials), "integration_trials", alt, out), display=False)
-for key, value in {**task.parameters, "length": task.length}.items():
-    glue(key, report.parameter(value), display=False)
+what = "Two noisy streams and two context lines; the target is a late step up or down."
+figures.publish(figures.trials_figure(task, trials, what), "integration_trials", out)
+report.glue({**task.parameters, "length": task.length, "alpha": alpha, "n_trials": n_trials})
 
 # %% [markdown]
-# ```{glue:figure} trials
+# ```{glue:figure} integration_trials
 # :name: fig-integration-trials
 #
 # Three held-out trials: streams (channels 0 and 1) and context (channels 2 and 3) above, the target below.
@@ -77,21 +75,14 @@ for key, value in {**task.parameters, "length": task.length}.items():
 # %%
 start = perf_counter()
 solutions = pl.load_or_train(
-    out, task, construction, seeds, n_hidden=n_hidden, epochs=epochs,
-    batches_per_epoch=batches_per_epoch, batch=batch, learning_rate=learning_rate, clip=clip,
+    out, task, construction, seeds, n_hidden=n_hidden, epochs=epochs, batch=batch,
+    batches_per_epoch=batches_per_epoch, learning_rate=learning_rate, clip=clip,
 )
-glue("training_seconds", perf_counter() - start, display=False)
-for key, value in dict(steps=epochs * batches_per_epoch, batch=batch, n_hidden=n_hidden, alpha=alpha,
-                       n_trials=n_trials, learning_rate=learning_rate, clip=clip).items():
-    glue(key, report.parameter(value), display=False)
-
-# %%
-finals = ", ".join(report.number(s.meta["final_loss"]) for s in solutions)
-alt = f"Training loss against step on a logarithmic axis; final losses {finals}."
-glue("history", figures.publish(figures.history_figure(solutions), "integration_history", alt, out), display=False)
+report.glue({"training_seconds": perf_counter() - start, "steps": epochs * batches_per_epoch})
+figures.publish(figures.history_figure(solutions), "integration_history", out)
 
 # %% [markdown]
-# ```{glue:figure} history
+# ```{glue:figure} integration_history
 # :name: fig-integration-history
 #
 # Training loss (running median over 32 batches) of the {glue:text}`n_seeds` networks over {glue:text}`steps` updates.
@@ -105,18 +96,17 @@ glue("history", figures.publish(figures.history_figure(solutions), "integration_
 # %%
 results = pl.ablation_profile(solutions, task, alphas=[alpha], n_trials=n_trials)
 pl.write_results(results, pl.Paths(out).results / "task_integration.csv")
-for key, text in report.ablation_numbers(results).items():
-    glue(key, text, display=False)
-report.ablation_table(results, f"Context-dependent integration: damage by removed couplings, mean ± SEM over {len(seeds)} networks.")
+report.glue(report.ablation_numbers(results))
+caption = f"Damage by removed couplings, mean ± SEM over {len(seeds)} networks."
+report.ablation_table(results, caption)
 
 # %% [markdown]
 # As trained, the networks leave a fraction {glue:text}`fvu` of the variance unexplained; the paper reports {glue:text}`paper_fvu`.
 # Of the three single blocks, zeroing {glue:text}`worst_block` does the most damage here and {glue:text}`mildest_block` the least.
 
 # %%
-paper = pl.artifacts.reported("integration")
-printed = paper[paper["quantity"] == "fvu"]["value"]
-glue("paper_fvu", report.number(printed.iloc[0]), display=False)
+paper = pl.reported("integration")
+report.glue({"paper_fvu": paper[paper["quantity"] == "fvu"]["value"].iloc[0]})
 
 # %% [markdown]
 # ## Where the eigenvalues lie
@@ -127,26 +117,17 @@ glue("paper_fvu", report.number(printed.iloc[0]), display=False)
 shown = [s for s in solutions if s.finite][:3]
 splits = [pl.ordered_schur(s.W_hh).sectors(alpha) for s in shown]
 labels = [f"seed {s.seed}" for s in shown]
-sizes = ", ".join(str(split.n_R) for split in splits)
-alt = f"Eigenvalues in the complex plane by seed, split at the threshold circle; the leading sectors hold {sizes} of {n_hidden} coordinates."
-glue("spectrum", figures.publish(figures.spectrum_figure(splits, labels), "integration_spectrum", alt, out), display=False)
+figures.publish(figures.spectrum_figure(splits, labels), "integration_spectrum", out)
+figures.publish(figures.schur_figure(splits, labels), "integration_schur", out)
 
 # %% [markdown]
-# ```{glue:figure} spectrum
+# ```{glue:figure} integration_spectrum
 # :name: fig-integration-spectrum
 #
 # Eigenvalues of the trained `W_hh`. Dots: leading sector; crosses: complement. The spectral radius is {glue:text}`spectral_radius`, the leading sector holds {glue:text}`n_R` coordinates, and the nearest modulus lies {glue:text}`alpha_gap` of the radius from the threshold (mean ± SEM).
 # ```
-
-# %%
-masses = {b: np.mean([split.removed_mass(b) for split in splits]) for b in ("RR", "CR", "CC")}
-alt = "Magnitude of the Schur matrix with sectors framed; mean share of the mass: " + ", ".join(
-    f"{report.plain_label(b)} {report.number(m, 2)}" for b, m in masses.items()
-)
-glue("schur", figures.publish(figures.schur_figure(splits, labels), "integration_schur", alt, out), display=False)
-
-# %% [markdown]
-# ```{glue:figure} schur
+#
+# ```{glue:figure} integration_schur
 # :name: fig-integration-schur
 #
 # `|T|` in ordered Schur coordinates, the three coupling blocks framed. The blocks hold {glue:text}`removed_mass_RR` (within R), {glue:text}`removed_mass_CR` (from C to R) and {glue:text}`removed_mass_CC` (within C) of the Frobenius norm of `T`.
@@ -156,21 +137,16 @@ glue("schur", figures.publish(figures.schur_figure(splits, labels), "integration
 # ## One trial, before and after
 
 # %%
-first = shown[0]
-coords = splits[0]
-outputs = {}
-for removed in ("none", "RR", "CR", "CC"):
-    rolled = pl.rollout(first.W_xh, coords.without(removed), first.W_hy, trials.inputs[:1])
-    outputs[removed] = rolled[0, 0].numpy()
+first, split = shown[0], splits[0]
+outputs = {
+    block: pl.rollout(first.W_xh, split.without(block), first.W_hy, trials.inputs[:1])[0, 0]
+    for block in ("none", "RR", "CR", "CC")
+}
 target = np.where(trials.mask[0], trials.targets[0], np.nan)
-spread = {b: np.sqrt(np.nanmean((y - target) ** 2)) for b, y in outputs.items()}
-alt = f"One trial of seed {first.seed}: target and output as trained and without each block; root mean squared errors " + ", ".join(
-    f"{report.plain_label(b)} removed {report.number(e, 2)}" for b, e in spread.items()
-)
-glue("rollouts", figures.publish(figures.rollouts_figure(target, outputs), "integration_rollouts", alt, out), display=False)
+figures.publish(figures.rollouts_figure(target, outputs), "integration_rollouts", out)
 
 # %% [markdown]
-# ```{glue:figure} rollouts
+# ```{glue:figure} integration_rollouts
 # :name: fig-integration-rollouts
 #
 # The same held-out trial as trained and with one block zeroed. Grey: target. Nothing is refitted after the ablation.

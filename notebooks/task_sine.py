@@ -17,14 +17,13 @@
 #
 # Which couplings does a network need that must oscillate by itself, at a frequency it is told?
 #
-# **You will see** how the task is drawn, what the trained networks learn, where their eigenvalues lie, and what each coupling block is worth.
+# **You will see** how the task is drawn, what the trained networks learn, what each coupling block is worth to them, and where their eigenvalues lie.
 # **Before this** read [the method](../book/method.md); [the flip-flop page](task_flip_flop.ipynb) has the same build with a simpler task.
 
 # %%
 from time import perf_counter
 
 import numpy as np
-from myst_nb import glue
 
 import paperlib as pl
 from paperlib import figures, report
@@ -55,13 +54,12 @@ n_trials = 2048  # held-out trials of the evaluation
 # %%
 task = pl.make_task("sine", convention)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
-alt = "Three trials of sine generation: a constant input level, and a target sine whose frequency grows with that level."
-glue("trials", figures.publish(figures.trials_figure(task, trials), "sine_trials", alt, out), display=False)
-for key, value in task.parameters.items():
-    glue(key, report.parameter(value), display=False)
+what = "The input is a constant level; the target is a sine, faster at higher levels."
+figures.publish(figures.trials_figure(task, trials, what), "sine_trials", out)
+report.glue({**task.parameters, "length": task.length, "alpha": alpha, "n_trials": n_trials})
 
 # %% [markdown]
-# ```{glue:figure} trials
+# ```{glue:figure} sine_trials
 # :name: fig-sine-trials
 #
 # Three held-out trials: the cue above, the target below.
@@ -76,21 +74,14 @@ for key, value in task.parameters.items():
 # %%
 start = perf_counter()
 solutions = pl.load_or_train(
-    out, task, construction, seeds, n_hidden=n_hidden, epochs=epochs,
-    batches_per_epoch=batches_per_epoch, batch=batch, learning_rate=learning_rate, clip=clip,
+    out, task, construction, seeds, n_hidden=n_hidden, epochs=epochs, batch=batch,
+    batches_per_epoch=batches_per_epoch, learning_rate=learning_rate, clip=clip,
 )
-glue("training_seconds", perf_counter() - start, display=False)
-for key, value in dict(steps=epochs * batches_per_epoch, batch=batch, n_hidden=n_hidden, alpha=alpha,
-                       n_trials=n_trials, learning_rate=learning_rate, clip=clip).items():
-    glue(key, report.parameter(value), display=False)
-
-# %%
-finals = ", ".join(report.number(s.meta["final_loss"]) for s in solutions)
-alt = f"Training loss against step on a logarithmic axis; final losses {finals}."
-glue("history", figures.publish(figures.history_figure(solutions), "sine_history", alt, out), display=False)
+report.glue({"training_seconds": perf_counter() - start, "steps": epochs * batches_per_epoch})
+figures.publish(figures.history_figure(solutions), "sine_history", out)
 
 # %% [markdown]
-# ```{glue:figure} history
+# ```{glue:figure} sine_history
 # :name: fig-sine-history
 #
 # Training loss (running median over 32 batches) of the {glue:text}`n_seeds` networks over {glue:text}`steps` updates.
@@ -104,18 +95,17 @@ glue("history", figures.publish(figures.history_figure(solutions), "sine_history
 # %%
 results = pl.ablation_profile(solutions, task, alphas=[alpha], n_trials=n_trials)
 pl.write_results(results, pl.Paths(out).results / "task_sine.csv")
-for key, text in report.ablation_numbers(results).items():
-    glue(key, text, display=False)
-report.ablation_table(results, f"Frequency-cued sine generation: damage by removed couplings, mean ± SEM over {len(seeds)} networks.")
+report.glue(report.ablation_numbers(results))
+caption = f"Damage by removed couplings, mean ± SEM over {len(seeds)} networks."
+report.ablation_table(results, caption)
 
 # %% [markdown]
 # As trained, the networks leave a fraction {glue:text}`fvu` of the variance unexplained; the paper reports {glue:text}`paper_fvu`.
 # Of the three single blocks, zeroing {glue:text}`worst_block` does the most damage here and {glue:text}`mildest_block` the least.
 
 # %%
-paper = pl.artifacts.reported("sine")
-printed = paper[paper["quantity"] == "fvu"]["value"]
-glue("paper_fvu", report.number(printed.iloc[0]), display=False)
+paper = pl.reported("sine")
+report.glue({"paper_fvu": paper[paper["quantity"] == "fvu"]["value"].iloc[0]})
 
 # %% [markdown]
 # ## Where the eigenvalues lie
@@ -126,26 +116,17 @@ glue("paper_fvu", report.number(printed.iloc[0]), display=False)
 shown = [s for s in solutions if s.finite][:3]
 splits = [pl.ordered_schur(s.W_hh).sectors(alpha) for s in shown]
 labels = [f"seed {s.seed}" for s in shown]
-sizes = ", ".join(str(split.n_R) for split in splits)
-alt = f"Eigenvalues in the complex plane by seed, split at the threshold circle; the leading sectors hold {sizes} of {n_hidden} coordinates."
-glue("spectrum", figures.publish(figures.spectrum_figure(splits, labels), "sine_spectrum", alt, out), display=False)
+figures.publish(figures.spectrum_figure(splits, labels), "sine_spectrum", out)
+figures.publish(figures.schur_figure(splits, labels), "sine_schur", out)
 
 # %% [markdown]
-# ```{glue:figure} spectrum
+# ```{glue:figure} sine_spectrum
 # :name: fig-sine-spectrum
 #
 # Eigenvalues of the trained `W_hh`. Dots: leading sector; crosses: complement. The spectral radius is {glue:text}`spectral_radius`, the leading sector holds {glue:text}`n_R` coordinates, and the nearest modulus lies {glue:text}`alpha_gap` of the radius from the threshold (mean ± SEM).
 # ```
-
-# %%
-masses = {b: np.mean([split.removed_mass(b) for split in splits]) for b in ("RR", "CR", "CC")}
-alt = "Magnitude of the Schur matrix with sectors framed; mean share of the mass: " + ", ".join(
-    f"{report.plain_label(b)} {report.number(m, 2)}" for b, m in masses.items()
-)
-glue("schur", figures.publish(figures.schur_figure(splits, labels), "sine_schur", alt, out), display=False)
-
-# %% [markdown]
-# ```{glue:figure} schur
+#
+# ```{glue:figure} sine_schur
 # :name: fig-sine-schur
 #
 # `|T|` in ordered Schur coordinates, the three coupling blocks framed. The blocks hold {glue:text}`removed_mass_RR` (within R), {glue:text}`removed_mass_CR` (from C to R) and {glue:text}`removed_mass_CC` (within C) of the Frobenius norm of `T`.
@@ -155,21 +136,16 @@ glue("schur", figures.publish(figures.schur_figure(splits, labels), "sine_schur"
 # ## One trial, before and after
 
 # %%
-first = shown[0]
-coords = splits[0]
-outputs = {}
-for removed in ("none", "RR", "CR", "CC"):
-    rolled = pl.rollout(first.W_xh, coords.without(removed), first.W_hy, trials.inputs[:1])
-    outputs[removed] = rolled[0, 0].numpy()
+first, split = shown[0], splits[0]
+outputs = {
+    block: pl.rollout(first.W_xh, split.without(block), first.W_hy, trials.inputs[:1])[0, 0]
+    for block in ("none", "RR", "CR", "CC")
+}
 target = np.where(trials.mask[0], trials.targets[0], np.nan)
-spread = {b: np.sqrt(np.nanmean((y - target) ** 2)) for b, y in outputs.items()}
-alt = f"One trial of seed {first.seed}: target and output as trained and without each block; root mean squared errors " + ", ".join(
-    f"{report.plain_label(b)} removed {report.number(e, 2)}" for b, e in spread.items()
-)
-glue("rollouts", figures.publish(figures.rollouts_figure(target, outputs), "sine_rollouts", alt, out), display=False)
+figures.publish(figures.rollouts_figure(target, outputs), "sine_rollouts", out)
 
 # %% [markdown]
-# ```{glue:figure} rollouts
+# ```{glue:figure} sine_rollouts
 # :name: fig-sine-rollouts
 #
 # The same held-out trial as trained and with one block zeroed. Grey: target. Nothing is refitted after the ablation.

@@ -16,7 +16,9 @@ from .artifacts import (
     Paths,
     load_or_train,
     load_solution,
+    project_root,
     read_results,
+    reported,
     save_solution,
     write_results,
 )
@@ -33,6 +35,7 @@ __all__ = [
     "SUBSETS", "ArtifactError", "FlipFlop", "Integration", "OrderedSchur", "Paths", "Sectors",
     "Sine", "Solution", "Trials", "ablate", "ablation_profile", "dense_default", "dense_normal",
     "dense_orthogonal", "figures", "fvu", "generator", "load_or_train", "load_solution",
-    "make_construction", "make_task", "ordered_schur", "read_results", "replay_accuracy",
-    "report", "rollout", "s_dt", "save_solution", "train", "write_results",
+    "make_construction", "make_task", "ordered_schur", "project_root", "read_results",
+    "replay_accuracy",
+    "report", "reported", "rollout", "s_dt", "save_solution", "train", "write_results",
 ]

@@ -19,6 +19,7 @@ from matplotlib.patches import Patch
 from .artifacts import Paths, write_atomically
 from .metrics import mean_sem
 from .network import Solution
+from .report import glue, mean_sem_text, number, per_seed, plain_label
 from .schur import Sectors
 from .tasks import Task, Trials
 
@@ -56,13 +57,14 @@ def subset_label(removed: str) -> str:
 class Published:
     """A figure as published: an image with its alt text, for notebooks and pages alike."""
 
-    def __init__(self, png: bytes, alt: str):
-        self.png, self.alt = png, alt
+    def __init__(self, png: bytes, alt: str, width: int):
+        self.png, self.alt, self.width = png, alt, width
 
     def _repr_html_(self) -> str:
         data = base64.b64encode(self.png).decode("ascii")
         alt = html.escape(self.alt, quote=True)
-        return f'<img src="data:image/png;base64,{data}" alt="{alt}" style="max-width:100%">'
+        style = f"width:{self.width}px;max-width:100%"
+        return f'<img src="data:image/png;base64,{data}" alt="{alt}" style="{style}">'
 
     def _repr_png_(self) -> bytes:
         return self.png
@@ -71,23 +73,20 @@ class Published:
         return self.alt
 
 
-def publish(figure: Figure, name: str, alt: str, out: Paths | str) -> Published:
-    """Write a figure as SVG and PNG, its alt text beside, and close it.
+def publish(drawn: tuple[Figure, str], name: str, out: Paths | str) -> None:
+    """Write a figure as SVG and PNG with its alt text beside, and glue it under ``name``.
 
     Parameters
     ----------
-    figure : matplotlib Figure
+    drawn : (Figure, str)
+        The figure, closed afterwards, and its alt text: what is seen, in words made from the
+        data.
     name : str
-        File name without extension, in ``<out>/figures``.
-    alt : str
-        What is seen, in words made from the data.
+        File name without extension in ``<out>/figures``, and key for ``{glue:figure}``.
     out : Paths or str
-
-    Returns
-    -------
-    Published
-        To be shown or glued.
+        Folder of the run.
     """
+    figure, alt = drawn
     paths = out if isinstance(out, Paths) else Paths(out)
     for suffix in ("svg", "png"):
         # Dates would make equal figures differ.
@@ -99,11 +98,15 @@ def publish(figure: Figure, name: str, alt: str, out: Paths | str) -> Published:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
     plt.close(figure)
-    return Published(buffer.getvalue(), alt)
+    width = round(72 * figure.get_figwidth())
+    glue({name: Published(buffer.getvalue(), alt, width)})
 
 
-def trials_figure(task: Task, trials: Trials, n: int = 3) -> Figure:
-    """Inputs above targets for the first ``n`` trials; steps that do not count are shaded."""
+def trials_figure(task: Task, trials: Trials, what: str, n: int = 3) -> tuple[Figure, str]:
+    """Inputs above targets for the first ``n`` trials; steps that do not count are shaded.
+
+    ``what`` says in words what a trial looks like, for the alt text.
+    """
     figure, axes = plt.subplots(
         2, n, figsize=(3.4 * n, 4.2), sharex=True, sharey="row", squeeze=False
     )
@@ -133,10 +136,10 @@ def trials_figure(task: Task, trials: Trials, n: int = 3) -> Figure:
             *widest.get_legend_handles_labels(), loc="outside lower center",
             ncols=max(task.n_in, task.n_out),
         )
-    return figure
+    return figure, f"{n} trials, inputs above targets. {what}"
 
 
-def history_figure(solutions: list[Solution], window: int = 32) -> Figure:
+def history_figure(solutions: list[Solution], window: int = 32) -> tuple[Figure, str]:
     """Training loss of each solution, as a running median over ``window`` batches."""
     figure, ax = plt.subplots(figsize=(6.4, 3.4))
     for solution in solutions:
@@ -144,10 +147,11 @@ def history_figure(solutions: list[Solution], window: int = 32) -> Figure:
         ax.semilogy(np.arange(len(smooth)) + 1, smooth, lw=1.2, label=f"seed {solution.seed}")
     ax.set(xlabel="training step (batches)", ylabel="loss (mean squared error)")
     ax.legend(ncols=max(1, len(solutions) // 5 + 1))
-    return figure
+    finals = ", ".join(f"{number(s.meta['final_loss'])} (seed {s.seed})" for s in solutions)
+    return figure, f"Training loss against step, logarithmic axis. Final losses: {finals}."
 
 
-def spectrum_figure(splits: list[Sectors], labels: list[str]) -> Figure:
+def spectrum_figure(splits: list[Sectors], labels: list[str]) -> tuple[Figure, str]:
     """Eigenvalues in the complex plane with unit circle and threshold; one panel a solution."""
     n = len(splits)
     figure, axes = plt.subplots(
@@ -176,10 +180,15 @@ def spectrum_figure(splits: list[Sectors], labels: list[str]) -> Figure:
     figure.legend(
         *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(4, 2 * n)
     )
-    return figure
+    sizes = ", ".join(
+        f"{split.n_R} of {split.coordinates.n} ({label})"
+        for split, label in zip(splits, labels, strict=True)
+    )
+    alt = f"Eigenvalues in the complex plane, split at the threshold circle. In R: {sizes}."
+    return figure, alt
 
 
-def schur_figure(splits: list[Sectors], labels: list[str]) -> Figure:
+def schur_figure(splits: list[Sectors], labels: list[str]) -> tuple[Figure, str]:
     """|T| on a logarithmic scale with the sectors framed; one panel a solution."""
     n = len(splits)
     figure, axes = plt.subplots(1, n, figsize=(3.6 * n + 0.6, 4.2), squeeze=False)
@@ -206,15 +215,21 @@ def schur_figure(splits: list[Sectors], labels: list[str]) -> Figure:
     axes[0, 0].set_ylabel("Schur coordinate (row)")
     figure.colorbar(image, ax=axes[0, -1], label=r"$|T_{ij}|$", extend="min", shrink=0.8)
     handles = [
-        Line2D([], [], color=BLOCK_COLOURS[b], lw=2, label=BLOCK_LABELS[b]) for b in ("RR", "CR", "CC")
+        Line2D([], [], color=BLOCK_COLOURS[b], lw=2, label=BLOCK_LABELS[b])
+        for b in ("RR", "CR", "CC")
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
-    return figure
+    masses = ", ".join(
+        f"{plain_label(b)} {number(np.mean([s.removed_mass(b) for s in splits]), 2)}"
+        for b in ("RR", "CR", "CC")
+    )
+    alt = f"Magnitudes of T with the coupling blocks framed; mean share of the norm: {masses}."
+    return figure, alt
 
 
 def rollouts_figure(
-    target: np.ndarray, outputs: dict[str, np.ndarray], channels: int | None = None
-) -> Figure:
+    target: np.ndarray, outputs: dict[str, np.ndarray]
+) -> tuple[Figure, str]:
     """Outputs of one trial under each ablation, one column each, over the target.
 
     Parameters
@@ -224,7 +239,7 @@ def rollouts_figure(
     outputs : dict of ndarray, shape (time, n_out)
         Keyed by what was removed.
     """
-    n_out = target.shape[1] if channels is None else channels
+    n_out = target.shape[1]
     figure, axes = plt.subplots(
         n_out, len(outputs), figsize=(2.9 * len(outputs), 1.0 + 1.6 * n_out),
         sharex=True, sharey=True, squeeze=False,
@@ -248,10 +263,80 @@ def rollouts_figure(
     axes[0, 0].set_ylim(max(low, -extent), min(high, extent))
     for channel in range(n_out):
         axes[channel, 0].set_ylabel("output" if n_out == 1 else f"output {channel}")
-    return figure
+    errors = ", ".join(
+        f"{number(np.sqrt(np.nanmean((values - target) ** 2)), 2)} without {plain_label(removed)}"
+        for removed, values in outputs.items()
+    )
+    return figure, f"Target and outputs of one trial; root mean squared error {errors}."
 
 
-def seed_bars(
+def figure_2(
+    results: pd.DataFrame, paper: pd.DataFrame, titles: dict[str, str]
+) -> tuple[Figure, str]:
+    """Two rows (ΔFVU, S_ΔT) by one column a task: the paper's Figure 2.
+
+    Parameters
+    ----------
+    results : DataFrame
+        In the results contract, one α.
+    paper : DataFrame
+        From `paperlib.artifacts.reported`.
+    titles : dict
+        Title of each task's column, keyed by the task's name.
+    """
+    rows = {"delta_fvu": r"damage $\Delta$FVU", "s_dt": r"damage per mass $S_{\Delta T}$"}
+    figure, axes = plt.subplots(
+        2, len(titles), figsize=(3.7 * len(titles), 6.4), sharex="col", squeeze=False
+    )
+    seen = []
+    for column, (task, title) in enumerate(titles.items()):
+        ours, theirs = results[results["task"] == task], paper[paper["task"] == task]
+        for ax, (quantity, label) in zip(axes[:, column], rows.items(), strict=True):
+            values = {b: per_seed(ours, quantity, b) for b in ("RR", "CR", "CC")}
+            construction = ours["construction"].iloc[0]
+            _seed_bars(ax, values, construction, theirs[theirs["quantity"] == quantity])
+            ax.set_ylabel(label if column == 0 else "")
+            seen += [
+                f"{title}, {quantity} without {plain_label(b)}: {mean_sem_text(v)}"
+                for b, v in values.items()
+            ]
+        axes[0, column].set_title(title)
+        axes[1, column].set_xlabel("removed coupling")
+    handles = [
+        Patch(color="0.3", alpha=0.35, label="mean ± SEM, here"),
+        Line2D(
+            [], [], color="0.3", ls="", label="one network, here",
+            marker=CONSTRUCTION_MARKERS.get(construction, "o"),
+        ),
+        Line2D(
+            [], [], color="black", ls="", marker="D", mfc=PAPER_COLOUR, label="paper, mean ± SEM"
+        ),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    return figure, "Bars over the removed coupling, by task. " + "; ".join(seen) + "."
+
+
+def conventions_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
+    """FVU of unablated networks by convention, one panel a task, the paper's value as a line."""
+    tasks = list(results["task"].unique())
+    figure, axes = plt.subplots(1, len(tasks), figsize=(4.2 * len(tasks), 4.4), squeeze=False)
+    seen = []
+    for ax, task in zip(axes[0], tasks, strict=True):
+        groups = results[results["task"] == task].groupby("convention", sort=False)
+        for y, (label, group) in enumerate(groups):
+            values = per_seed(group, "fvu")
+            ax.plot(values, np.full(len(values), y), "o", color="black", alpha=0.6)
+            seen.append(f"{task}, {label}: {mean_sem_text(values)}")
+        printed = paper[(paper["task"] == task) & (paper["quantity"] == "fvu")]["value"].iloc[0]
+        ax.axvline(printed, color=PAPER_COLOUR, lw=2, label="paper")
+        ax.set(title=task.replace("_", "-"), xscale="log", xlabel="FVU as trained")
+        ax.set_yticks(range(len(groups)), list(groups.groups))
+        ax.invert_yaxis()
+    axes[0, 0].legend()
+    return figure, "FVU of unablated networks by convention. " + "; ".join(seen) + "."
+
+
+def _seed_bars(
     ax: plt.Axes, values: dict[str, np.ndarray], construction: str, paper: pd.DataFrame
 ) -> None:
     """Bars of mean ± SEM over solutions, each solution a point, the paper's value beside.
@@ -293,16 +378,3 @@ def seed_bars(
     ax.axhline(0, color="0.4", lw=0.8)
     ax.set_xticks(range(len(values)), [BLOCK_LABELS[b] for b in values])
     ax.set_xlim(-0.6, len(values) - 0.35)
-
-
-def seed_bars_legend(figure: Figure, construction: str) -> None:
-    """The key to `seed_bars`, below the figure."""
-    marker = CONSTRUCTION_MARKERS.get(construction, "o")
-    handles = [
-        Patch(color="0.3", alpha=0.35, label="mean ± SEM, here"),
-        Line2D([], [], color="0.3", ls="", marker=marker, label="one network"),
-        Line2D(
-            [], [], color="black", ls="", marker="D", mfc=PAPER_COLOUR, label="paper, mean ± SEM"
-        ),
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

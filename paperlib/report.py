@@ -11,8 +11,8 @@ from pandas.io.formats.style import Styler
 from .metrics import mean_sem
 
 __all__ = [
-    "ablation_numbers", "ablation_table", "mean_sem_text", "number", "parameter", "per_seed",
-    "plain_label", "plus_minus", "table",
+    "ablation_numbers", "ablation_table", "glue", "mean_sem_text", "number", "parameter",
+    "per_seed", "plain_label", "plus_minus", "range_text", "table",
 ]
 
 QUANTITY_LABELS = {
@@ -55,6 +55,14 @@ def mean_sem_text(values) -> str:
     text = plus_minus(*mean_sem(known)[:2])
     missing = len(values) - len(known)
     return f"{text} ({missing} of {len(values)} not defined)" if missing else text
+
+
+def range_text(values) -> str:
+    """``lowest to highest`` as text."""
+    values = np.asarray(values, dtype=float)
+    if not np.isfinite(values).all():
+        return "not defined"
+    return f"{number(values.min())} to {number(values.max())}"
 
 
 def plain_label(removed: str) -> str:
@@ -116,6 +124,20 @@ def ablation_table(results: pd.DataFrame, caption: str) -> Styler:
             "removed mass": mean_sem_text(per_seed(results, "removed_mass", removed)),
         })
     return table(pd.DataFrame(rows).fillna("—"), caption)
+
+
+def glue(values: dict) -> None:
+    """Store values for the pages to show: numbers as text, objects that draw themselves as such.
+
+    Without MyST-NB, outside the book's environment, this does nothing.
+    """
+    try:
+        from myst_nb import glue as store
+    except ImportError:
+        return
+    for key, value in values.items():
+        drawn = hasattr(value, "_repr_html_")
+        store(key, value if drawn else parameter(value), display=False)
 
 
 def parameter(value) -> str:
