@@ -133,7 +133,13 @@ def watch_driver() -> None:
 
 
 def collect(notebook: nbformat.NotebookNode) -> tuple[dict, float | None]:
-    """Take the probe's findings and the glued ``training_seconds`` out of an executed notebook."""
+    """Take the probe's findings and the glued ``training_seconds`` out of an executed notebook.
+
+    Raises
+    ------
+    WorkflowError
+        If ``training_seconds`` is no number.
+    """
     found, training = {}, None
     if notebook.cells and notebook.cells[-1].get("id") == "probe":
         for output in notebook.cells.pop().outputs:
@@ -141,8 +147,11 @@ def collect(notebook: nbformat.NotebookNode) -> tuple[dict, float | None]:
     for cell in notebook.cells:
         for output in list(cell.get("outputs", [])):
             if output.get("metadata", {}).get("scrapbook", {}).get("name") == "training_seconds":
-                text = next(iter(output["data"].values()))
-                training = (training or 0.0) + float("".join(text).strip("'\""))
+                text = "".join(next(iter(output["data"].values()))).strip("'\"")
+                try:
+                    training = (training or 0.0) + float(text)
+                except ValueError:
+                    raise WorkflowError(f"glued training_seconds is no number: {text}") from None
                 cell.outputs.remove(output)
     return found, training
 
