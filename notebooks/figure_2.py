@@ -31,7 +31,7 @@ figures.use_style()
 
 # %% tags=["parameters"]
 out = "build/interactive"  # folder of the results, relative to the repository
-alpha = 0.9  # threshold of the leading sector, as a share of the spectral radius
+alpha = 0.9  # threshold of R, as a share of the spectral radius
 
 # %% [markdown]
 # ## The nine cells
@@ -45,7 +45,9 @@ tasks = {
 blocks = ("RR", "CR", "CC")
 quantities = ("fvu", "delta_fvu", "s_dt", "removed_mass")
 folder = pl.Paths(out).results
-results = pd.concat([pl.read_results(folder / f"task_{name}.csv") for name in tasks])
+results = pd.concat(
+    pl.read_results(folder / f"task_{name}.csv") for name in tasks
+)
 results = results[
     results["quantity"].isin(quantities)
     & results["removed"].isin(["none", *blocks])
@@ -79,16 +81,19 @@ report.glue({"n_seeds": counts, "alpha": alpha})
 # %%
 rows = []
 for _, printed in paper[paper["task"].isin(tasks)].iterrows():
-    ours = report.per_seed(by_task[printed["task"]], printed["quantity"], printed["removed"])
+    task, removed, quantity = printed[["task", "removed", "quantity"]]
+    ours = report.per_seed(by_task[task], quantity, removed)
+    value = report.plus_minus(printed["value"], printed["sem"])
     rows.append({
-        "task": tasks[printed["task"]],
-        "removed": report.plain_label(printed["removed"]),
-        "quantity": report.QUANTITY_LABELS[printed["quantity"]],
-        "paper": printed["words"] or report.plus_minus(printed["value"], printed["sem"]),
+        "task": tasks[task],
+        "removed": report.plain_label(removed),
+        "quantity": report.QUANTITY_LABELS[quantity],
+        "paper": printed["words"] or value,
         "ours, mean ± SEM": report.mean_sem_text(ours),
         "ours, range": report.range_text(ours),
     })
-report.table(pd.DataFrame(rows), "Every number the paper prints for these tasks, beside ours.")
+caption = "Every number the paper prints for these tasks, beside ours."
+report.table(pd.DataFrame(rows), caption)
 
 # %% [markdown]
 # ## All nine cells
@@ -100,9 +105,10 @@ for name, ours in by_task.items():
         row = {"task": tasks[name], "removed": report.plain_label(block)}
         for quantity in ("delta_fvu", "s_dt", "removed_mass"):
             values = report.per_seed(ours, quantity, block)
-            row[report.QUANTITY_LABELS[quantity]] = report.mean_sem_text(values)
+            label = report.QUANTITY_LABELS[quantity]
+            row[label] = report.mean_sem_text(values)
         rows.append(row)
-report.table(pd.DataFrame(rows), "Our nine cells: mean ± SEM over networks.")
+report.table(pd.DataFrame(rows), "All nine cells: mean ± SEM over networks.")
 
 # %% [markdown]
 # ## Summary

@@ -41,7 +41,7 @@ batches_per_epoch = 128  # batches
 batch = 64  # trials per batch
 learning_rate = 0.001  # of Adam
 clip = 0.0  # largest gradient norm of a network; 0: no limit
-alpha = 0.9  # threshold of the leading sector, as a share of the spectral radius
+alpha = 0.9  # threshold of R, as a share of the spectral radius
 n_trials = 2048  # held-out trials of the evaluation
 
 # %% [markdown]
@@ -55,9 +55,11 @@ n_trials = 2048  # held-out trials of the evaluation
 # %%
 task = pl.make_task("integration", convention)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
-what = "Two noisy streams and two context lines; the target is a late step up or down."
-figures.publish(figures.trials_figure(task, trials, what), "integration_trials", out)
-report.glue({**task.parameters, "length": task.length, "alpha": alpha, "n_trials": n_trials})
+what = "Two noisy streams and two context lines; the target is a late step."
+figure = figures.trials_figure(task, trials, what)
+figures.publish(figure, "integration_trials", out)
+report.glue({**task.parameters, "length": task.length})
+report.glue({"alpha": alpha, "n_trials": n_trials})
 
 # %% [markdown]
 # ```{glue:figure} integration_trials
@@ -75,10 +77,12 @@ report.glue({**task.parameters, "length": task.length, "alpha": alpha, "n_trials
 # %%
 start = perf_counter()
 solutions = pl.load_or_train(
-    out, task, construction, seeds, n_hidden=n_hidden, epochs=epochs, batch=batch,
-    batches_per_epoch=batches_per_epoch, learning_rate=learning_rate, clip=clip,
+    out, task, construction, seeds,
+    n_hidden=n_hidden, epochs=epochs, batches_per_epoch=batches_per_epoch,
+    batch=batch, learning_rate=learning_rate, clip=clip,
 )
-report.glue({"training_seconds": perf_counter() - start, "steps": epochs * batches_per_epoch})
+report.glue({"training_seconds": perf_counter() - start})
+report.glue({"steps": epochs * batches_per_epoch})
 figures.publish(figures.history_figure(solutions), "integration_history", out)
 
 # %% [markdown]
@@ -94,10 +98,12 @@ figures.publish(figures.history_figure(solutions), "integration_history", out)
 # `ablation_profile` writes every network in ordered Schur coordinates, zeroes each subset of the three blocks, and rolls the network out on the same {glue:text}`n_trials` held-out trials, with `W_xh` and `W_hy` as trained.
 
 # %%
-results = pl.ablation_profile(solutions, task, alphas=[alpha], n_trials=n_trials)
+results = pl.ablation_profile(
+    solutions, task, alphas=[alpha], n_trials=n_trials
+)
 pl.write_results(results, pl.Paths(out).results / "task_integration.csv")
 report.glue(report.ablation_numbers(results))
-caption = f"Damage by removed couplings, mean ± SEM over {len(seeds)} networks."
+caption = f"Damage, mean ± SEM over {len(seeds)} networks."
 report.ablation_table(results, caption)
 
 # %% [markdown]
@@ -105,8 +111,8 @@ report.ablation_table(results, caption)
 # Of the three single blocks, zeroing {glue:text}`worst_block` does the most damage here and {glue:text}`mildest_block` the least.
 
 # %%
-paper = pl.reported("integration")
-report.glue({"paper_fvu": paper[paper["quantity"] == "fvu"]["value"].iloc[0]})
+paper = pl.reported("integration").set_index("quantity")["value"]
+report.glue({"paper_fvu": paper["fvu"]})
 
 # %% [markdown]
 # ## Where the eigenvalues lie
@@ -117,7 +123,8 @@ report.glue({"paper_fvu": paper[paper["quantity"] == "fvu"]["value"].iloc[0]})
 shown = [s for s in solutions if s.finite][:3]
 splits = [pl.ordered_schur(s.W_hh).sectors(alpha) for s in shown]
 labels = [f"seed {s.seed}" for s in shown]
-figures.publish(figures.spectrum_figure(splits, labels), "integration_spectrum", out)
+spectrum = figures.spectrum_figure(splits, labels)
+figures.publish(spectrum, "integration_spectrum", out)
 figures.publish(figures.schur_figure(splits, labels), "integration_schur", out)
 
 # %% [markdown]
@@ -138,12 +145,14 @@ figures.publish(figures.schur_figure(splits, labels), "integration_schur", out)
 
 # %%
 first, split = shown[0], splits[0]
-outputs = {
-    block: pl.rollout(first.W_xh, split.without(block), first.W_hy, trials.inputs[:1])[0, 0]
-    for block in ("none", "RR", "CR", "CC")
-}
+outputs = {}
+for block in ("none", "RR", "CR", "CC"):
+    W_hh = split.without(block)
+    rolled = pl.rollout(first.W_xh, W_hh, first.W_hy, trials.inputs[:1])
+    outputs[block] = rolled[0, 0].numpy()
 target = np.where(trials.mask[0], trials.targets[0], np.nan)
-figures.publish(figures.rollouts_figure(target, outputs), "integration_rollouts", out)
+rollouts = figures.rollouts_figure(target, outputs)
+figures.publish(rollouts, "integration_rollouts", out)
 
 # %% [markdown]
 # ```{glue:figure} integration_rollouts

@@ -41,7 +41,7 @@ batches_per_epoch = 128  # batches
 batch = 64  # trials per batch
 learning_rate = 0.001  # of Adam
 clip = 0.0  # largest gradient norm of a network; 0: no limit
-alpha = 0.9  # threshold of the leading sector, as a share of the spectral radius
+alpha = 0.9  # threshold of R, as a share of the spectral radius
 n_trials = 2048  # held-out trials of the evaluation
 
 # %% [markdown]
@@ -54,9 +54,11 @@ n_trials = 2048  # held-out trials of the evaluation
 # %%
 task = pl.make_task("sine", convention)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
-what = "The input is a constant level; the target is a sine, faster at higher levels."
-figures.publish(figures.trials_figure(task, trials, what), "sine_trials", out)
-report.glue({**task.parameters, "length": task.length, "alpha": alpha, "n_trials": n_trials})
+what = "A constant input level; the target is a sine, faster at higher levels."
+figure = figures.trials_figure(task, trials, what)
+figures.publish(figure, "sine_trials", out)
+report.glue({**task.parameters, "length": task.length})
+report.glue({"alpha": alpha, "n_trials": n_trials})
 
 # %% [markdown]
 # ```{glue:figure} sine_trials
@@ -74,10 +76,12 @@ report.glue({**task.parameters, "length": task.length, "alpha": alpha, "n_trials
 # %%
 start = perf_counter()
 solutions = pl.load_or_train(
-    out, task, construction, seeds, n_hidden=n_hidden, epochs=epochs, batch=batch,
-    batches_per_epoch=batches_per_epoch, learning_rate=learning_rate, clip=clip,
+    out, task, construction, seeds,
+    n_hidden=n_hidden, epochs=epochs, batches_per_epoch=batches_per_epoch,
+    batch=batch, learning_rate=learning_rate, clip=clip,
 )
-report.glue({"training_seconds": perf_counter() - start, "steps": epochs * batches_per_epoch})
+report.glue({"training_seconds": perf_counter() - start})
+report.glue({"steps": epochs * batches_per_epoch})
 figures.publish(figures.history_figure(solutions), "sine_history", out)
 
 # %% [markdown]
@@ -93,10 +97,12 @@ figures.publish(figures.history_figure(solutions), "sine_history", out)
 # `ablation_profile` writes every network in ordered Schur coordinates, zeroes each subset of the three blocks, and rolls the network out on the same {glue:text}`n_trials` held-out trials, with `W_xh` and `W_hy` as trained.
 
 # %%
-results = pl.ablation_profile(solutions, task, alphas=[alpha], n_trials=n_trials)
+results = pl.ablation_profile(
+    solutions, task, alphas=[alpha], n_trials=n_trials
+)
 pl.write_results(results, pl.Paths(out).results / "task_sine.csv")
 report.glue(report.ablation_numbers(results))
-caption = f"Damage by removed couplings, mean ± SEM over {len(seeds)} networks."
+caption = f"Damage, mean ± SEM over {len(seeds)} networks."
 report.ablation_table(results, caption)
 
 # %% [markdown]
@@ -104,8 +110,8 @@ report.ablation_table(results, caption)
 # Of the three single blocks, zeroing {glue:text}`worst_block` does the most damage here and {glue:text}`mildest_block` the least.
 
 # %%
-paper = pl.reported("sine")
-report.glue({"paper_fvu": paper[paper["quantity"] == "fvu"]["value"].iloc[0]})
+paper = pl.reported("sine").set_index("quantity")["value"]
+report.glue({"paper_fvu": paper["fvu"]})
 
 # %% [markdown]
 # ## Where the eigenvalues lie
@@ -116,7 +122,8 @@ report.glue({"paper_fvu": paper[paper["quantity"] == "fvu"]["value"].iloc[0]})
 shown = [s for s in solutions if s.finite][:3]
 splits = [pl.ordered_schur(s.W_hh).sectors(alpha) for s in shown]
 labels = [f"seed {s.seed}" for s in shown]
-figures.publish(figures.spectrum_figure(splits, labels), "sine_spectrum", out)
+spectrum = figures.spectrum_figure(splits, labels)
+figures.publish(spectrum, "sine_spectrum", out)
 figures.publish(figures.schur_figure(splits, labels), "sine_schur", out)
 
 # %% [markdown]
@@ -137,12 +144,14 @@ figures.publish(figures.schur_figure(splits, labels), "sine_schur", out)
 
 # %%
 first, split = shown[0], splits[0]
-outputs = {
-    block: pl.rollout(first.W_xh, split.without(block), first.W_hy, trials.inputs[:1])[0, 0]
-    for block in ("none", "RR", "CR", "CC")
-}
+outputs = {}
+for block in ("none", "RR", "CR", "CC"):
+    W_hh = split.without(block)
+    rolled = pl.rollout(first.W_xh, W_hh, first.W_hy, trials.inputs[:1])
+    outputs[block] = rolled[0, 0].numpy()
 target = np.where(trials.mask[0], trials.targets[0], np.nan)
-figures.publish(figures.rollouts_figure(target, outputs), "sine_rollouts", out)
+rollouts = figures.rollouts_figure(target, outputs)
+figures.publish(rollouts, "sine_rollouts", out)
 
 # %% [markdown]
 # ```{glue:figure} sine_rollouts

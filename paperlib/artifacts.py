@@ -135,7 +135,7 @@ def write_atomically(path: Path | str):
             os.unlink(temporary)
 
 
-def write_results(results: pd.DataFrame, path: Path | str) -> Path:
+def write_results(results: pd.DataFrame, path: Path | str) -> None:
     """Write a tidy table of results as CSV, after checking it against the contract.
 
     Parameters
@@ -154,7 +154,6 @@ def write_results(results: pd.DataFrame, path: Path | str) -> Path:
     with write_atomically(path) as temporary:
         # 17 significant digits read back as the same float64.
         results.to_csv(temporary, index=False, float_format="%.17g", lineterminator="\n")
-    return Path(path)
 
 
 def read_results(path: Path | str) -> pd.DataFrame:

@@ -37,18 +37,21 @@ class _TanhUnroll(torch.autograd.Function):
     def backward(ctx, grad_hidden: Tensor):
         W_xh, W_hh, inputs, hidden = ctx.saved_tensors
         members, time, trials, n_hidden = hidden.shape
-        slope = torch.addcmul(hidden.new_ones(()), hidden, hidden, value=-1)
-        delta = grad_hidden * slope
-        deltas, slopes, passed = delta.unbind(1), slope.unbind(1), torch.empty_like(delta[:, 0])
+        delta = torch.empty_like(hidden)
+        grads, states, deltas = grad_hidden.unbind(1), hidden.unbind(1), delta.unbind(1)
+        # Step by step, so that each state is in the cache when it is needed.
+        tanh_backward = torch.ops.aten.tanh_backward.grad_input
+        tanh_backward(grads[-1], states[-1], grad_input=deltas[-1])
         for t in range(time - 2, -1, -1):
-            torch.bmm(deltas[t + 1], W_hh, out=passed)
-            deltas[t].addcmul_(passed, slopes[t])
+            passed = torch.baddbmm(grads[t], deltas[t + 1], W_hh)
+            tanh_backward(passed, states[t], grad_input=deltas[t])
 
         def flat(x):  # a view for slices along time, thanks to the member-major layout
             return x.reshape(members, -1, x.shape[-1])
 
         grad_W_hh = torch.bmm(flat(delta[:, 1:]).mT, flat(hidden[:, :-1]))
-        grad_W_xh = torch.bmm(flat(delta).mT, flat(inputs))
+        # The thin factor first: BLAS is an order of magnitude slower the other way round.
+        grad_W_xh = torch.bmm(flat(inputs).mT, flat(delta)).mT
         grad_inputs = None
         if ctx.needs_input_grad[2]:
             grad_inputs = torch.bmm(flat(delta), W_xh).view_as(inputs)

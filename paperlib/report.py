@@ -41,9 +41,11 @@ def plus_minus(mean: float, error: float) -> str:
     if not np.isfinite(error) or not error:
         return number(mean)
     if error < 1e-4:
-        return f"{number(mean)} ± {number(error, 2)}"
-    decimals = max(0, 1 - int(np.floor(np.log10(error))))
-    return f"{mean:.{decimals}f} ± {error:.{decimals}f}".replace("-", "−")
+        text = f"{number(mean)} ± {number(error, 2)}"
+    else:
+        decimals = max(0, 1 - int(np.floor(np.log10(error))))
+        text = f"{mean:.{decimals}f} ± {error:.{decimals}f}".replace("-", "−")
+    return text.replace(" ± ", "\u00a0±\u00a0")  # not to be broken over two lines
 
 
 def mean_sem_text(values) -> str:

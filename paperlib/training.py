@@ -196,7 +196,8 @@ def _step(construction, parameters, optimiser, clip, inputs, targets, mask) -> n
     """One update of every member; returns its loss before the update, shape (member,)."""
     optimiser.zero_grad()
     hidden = hidden_states(parameters["W_xh"], construction.assemble(parameters), inputs)
-    outputs = torch.bmm(hidden.flatten(1, 2), parameters["W_hy"].mT).view_as(targets)
+    # W_hy from the left: its gradient is then the fast order of a thin product.
+    outputs = torch.bmm(parameters["W_hy"], hidden.flatten(1, 2).mT).mT.reshape(targets.shape)
     error = (mask * (outputs - targets).square()).sum((1, 2, 3)) / mask.sum((1, 2, 3))
     # A sum over members keeps their gradients apart.
     error.sum().backward()

@@ -44,7 +44,8 @@ def solution():
 def test_results_survive_the_round_trip_exactly(tmp_path):
     values = [1 / 3, 1e-300, -0.0, np.nan, 6.02e23]
     table = pd.concat([results(seed=i, value=v) for i, v in enumerate(values)], ignore_index=True)
-    path = write_results(table, tmp_path / "deep" / "x.csv")
+    path = tmp_path / "deep" / "x.csv"
+    write_results(table, path)
     pd.testing.assert_frame_equal(read_results(path), table, check_exact=True)
     assert path.read_text().splitlines()[0] == ",".join(RESULT_COLUMNS)
 
@@ -165,7 +166,8 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
 
 def test_full_disk_is_named_and_loses_nothing(tmp_path, solution):
     """A limit on file size is what a full disk looks like to the writer."""
-    path = write_results(results(), tmp_path / "kept.csv")
+    path = tmp_path / "kept.csv"
+    write_results(results(), path)
     before = path.read_bytes()
     big = pd.concat([results(seed=i) for i in range(3000)], ignore_index=True)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
