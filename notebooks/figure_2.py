@@ -118,3 +118,5 @@ report.table(pd.DataFrame(rows), "All nine cells: mean ± SEM over networks.")
 # The profile belongs to a task *and* to how its gaps were filled: [What the paper leaves open](open_choices.ipynb) lists the decisions behind these bars.
 #
 # With so few networks a standard error is itself uncertain; the points say more than the bars.
+#
+# **Where next**: [What the paper leaves open](open_choices.ipynb), or [rerun it with your own parameters](../book/rerun.md).

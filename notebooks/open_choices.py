@@ -77,7 +77,7 @@ for name, label, limit in variants if train_here else ():
 # %%
 if train_here:
     results = pd.concat(tables)
-    report.glue({"training_seconds": perf_counter() - start})
+    report.glue({"training_seconds": f"{perf_counter() - start:.2f}"})
 else:
     published = pl.project_root() / "published" / "open_choices.csv"
     results = pl.read_results(published)

@@ -80,7 +80,7 @@ solutions = pl.load_or_train(
     n_hidden=n_hidden, epochs=epochs, batches_per_epoch=batches_per_epoch,
     batch=batch, learning_rate=learning_rate, clip=clip,
 )
-report.glue({"training_seconds": perf_counter() - start})
+report.glue({"training_seconds": f"{perf_counter() - start:.2f}"})
 report.glue({"steps": epochs * batches_per_epoch})
 figures.publish(figures.history_figure(solutions), "sine_history", out)
 
