@@ -539,3 +539,26 @@ def test_a_folder_with_other_files_is_not_replaced(tmp_path):
     (tmp_path / "letter.txt").write_text("mine")
     with pytest.raises(WorkflowError, match="holds other files than a built book"):
         book.check_destination(tmp_path)
+
+
+# --- what is published --------------------------------------------------------------------------
+
+
+def test_the_readme_shows_the_published_results():
+    from workflow import publish
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert publish.readme_with_table(text) == text
+
+
+def test_smoke_results_are_not_published(tmp_path):
+    from workflow import WorkflowError, publish
+
+    (tmp_path / "provenance").mkdir()
+    (tmp_path / "provenance/figure_2.json").write_text('{"profile": "smoke"}')
+    with pytest.raises(WorkflowError, match="smoke"):
+        publish.publish("figure_2", tmp_path)
+    with pytest.raises(WorkflowError, match="figure_3.*figure_2"):
+        publish.publish("figure_3", tmp_path)
+    with pytest.raises(WorkflowError, match="has not run"):
+        publish.publish("task_sine", tmp_path)

@@ -1,0 +1,110 @@
+"""Keep a run's results in the repository: ``published/`` and the table in the README.
+
+::
+
+    python -m workflow.publish figure_2                          from build/paper
+    python -m workflow.publish open_choices --out build/extended
+
+A notebook's results table, its figure and its provenance are copied, and the README's table is
+written anew from the published results, so that no number in it is typed.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from paperlib import ArtifactError, read_results, report, reported
+from workflow import WorkflowError, catalogue
+from workflow.catalogue import ROOT
+from workflow.files import write_atomic
+
+PUBLISHED = ROOT / "published"
+MARKS = "<!-- results: written by workflow/publish.py -->", "<!-- end of results -->"
+TITLES = {
+    "flip_flop": "flip-flop", "sine": "sine generation", "integration": "integration"
+}
+
+
+def publish(name: str, out: Path) -> list[Path]:
+    """Copy a notebook's results, figure and provenance from a run's folder.
+
+    Raises
+    ------
+    WorkflowError
+        If the notebook is unknown, has not run there, or ran at smoke size.
+    """
+    if name not in catalogue.table():
+        raise WorkflowError(catalogue.unknown("notebook", name, catalogue.table()))
+    record = out / "provenance" / f"{name}.json"
+    if not record.is_file():
+        raise WorkflowError(f"{name} has not run in {out}: no {record.name} there")
+    if json.loads(record.read_text(encoding="utf-8"))["profile"] == "smoke":
+        raise WorkflowError("smoke-sized results are not evidence and are not published")
+    copied = []
+    PUBLISHED.mkdir(exist_ok=True)
+    for source in (out / f"results/{name}.csv", out / f"figures/{name}.png", record):
+        if source.is_file():
+            copied.append(PUBLISHED / source.name)
+            shutil.copyfile(source, copied[-1])
+    return copied
+
+
+def readme_table() -> str:
+    """The README's table: every number the paper prints that we remake, beside ours."""
+    results, paper = read_results(PUBLISHED / "figure_2.csv"), reported()
+    lines = [
+        "| what | notebook | remake it | paper | ours, mean ± SEM |",
+        "|---|---|---|---|---|",
+    ]
+    for _, printed in paper[paper["task"].isin(TITLES)].iterrows():
+        ours = results[results["task"] == printed["task"]]
+        values = report.per_seed(ours, printed["quantity"], printed["removed"])
+        what = f"{TITLES[printed['task']]}: {report.QUANTITY_LABELS[printed['quantity']]}"
+        if printed["removed"] != "none":
+            what += f" without {report.plain_label(printed['removed'])}"
+        theirs = printed["words"] or report.plus_minus(printed["value"], printed["sem"])
+        lines.append(
+            f"| Figure 2, {what} | `figure_2` | `make notebook NAME=figure_2` | {theirs} | "
+            f"{report.mean_sem_text(values)} |"
+        )
+    seeds = results.groupby("task")["seed"].nunique().unique()
+    lines += ["", f"Ours: {' or '.join(map(str, seeds))} networks per task, as in the paper."]
+    return "\n".join(lines)
+
+
+def readme_with_table(text: str) -> str:
+    """README text with its table written anew.
+
+    Raises
+    ------
+    WorkflowError
+        If the marks around the table are missing.
+    """
+    before, start, rest = text.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    if not (start and end):
+        raise WorkflowError(f"README.md lacks the marks {MARKS[0]} and {MARKS[1]}")
+    return f"{before}{start}\n{readme_table()}\n{end}{after}"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run from a command line; 0 on success, 2 on an error."""
+    parser = argparse.ArgumentParser(prog="python -m workflow.publish")
+    parser.add_argument("name", help="a notebook")
+    parser.add_argument("--out", default="build/paper", help="folder of the run")
+    options = parser.parse_args(argv)
+    try:
+        for path in publish(options.name, ROOT / options.out):
+            print(path.relative_to(ROOT))
+        readme = ROOT / "README.md"
+        write_atomic(readme, readme_with_table(readme.read_text(encoding="utf-8")))
+    except (WorkflowError, ArtifactError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
