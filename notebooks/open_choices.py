@@ -26,6 +26,7 @@
 # %%
 from time import perf_counter
 
+import numpy as np
 import pandas as pd
 
 import paperlib as pl
@@ -90,6 +91,7 @@ compared = figures.conventions_figure(results, paper)
 figures.publish(compared, "open_choices", out)
 
 # %%
+failed = 0.1  # FVU above which a network is said to have failed to train
 rows = []
 for (name, label), group in results.groupby(["task", "convention"], sort=False):
     values = report.per_seed(group, "fvu")
@@ -97,14 +99,17 @@ for (name, label), group in results.groupby(["task", "convention"], sort=False):
     rows.append({
         "task": name.replace("_", "-"),
         "convention": f"{label} (default)" if default else label,
+        "median FVU": report.number(np.median(values)),
         "FVU, mean ± SEM": report.mean_sem_text(values),
         "range": report.range_text(values),
-        "networks": str(len(values)),
+        "failed": f"{(values > failed).sum()} of {len(values)}",
     })
+    report.glue({f"{name}_{label}_median": np.median(values)})
     if default:
-        report.glue({f"{name}_fvu": report.mean_sem_text(values)})
+        report.glue({f"{name}_median": np.median(values)})
+        report.glue({f"{name}_failed": rows[-1]["failed"]})
         report.glue({f"{name}_paper": printed[name]})
-report.glue({"n_variants": len(rows)})
+report.glue({"n_variants": len(rows), "failed": failed})
 report.table(pd.DataFrame(rows), "FVU without ablation, by convention.")
 
 # %% [markdown]
@@ -119,16 +124,21 @@ report.table(pd.DataFrame(rows), "FVU without ablation, by convention.")
 #
 # **Flip-flop**: `pulses_0.10`.
 # Random pulses that each channel must hold is the task as {cite:t}`sussillo2013opening` introduced it; the generator published with {cite:t}`schuessler2024aligned` asks for one channel at a time, which is not a three-bit memory.
-# The two lower pulse probabilities come near the paper's FVU of {glue:text}`flip_flop_paper` within their spread over seeds; we keep the round number, at {glue:text}`flip_flop_fvu`.
+# A pulse probability of `pulses_0.05` comes nearest to the paper's {glue:text}`flip_flop_paper`, with a median of {glue:text}`flip_flop_pulses_0.05_median`, and our default close behind, with {glue:text}`flip_flop_median`.
+# The default was fixed from fewer networks before these five were trained, and a choice is not changed once ablations have been looked at.
 #
 # **Sine generation**: `constant_cue`.
 # A static input whose level stands for the frequency is the form of {cite:t}`sussillo2013opening`.
-# Ours comes to {glue:text}`sine_fvu`, the paper's to {glue:text}`sine_paper`.
+# Ours has a median of {glue:text}`sine_median`, the paper a mean of {glue:text}`sine_paper`; networks differ widely, because without a decaying learning rate the error at the last step is partly chance.
 #
 # **Integration**: `decision`.
 # The paper's length and inputs are those of the generator published with {cite:t}`schuessler2024aligned`, after {cite:t}`mante2013context`, whose target is a decision after a delay.
-# That generator counts only the response steps (`decision_response`); counting the silence before them as well gives an FVU of {glue:text}`integration_fvu`, nearest to the paper's {glue:text}`integration_paper` of all readings here.
-# The word integration also fits a running integral of the cued stream; those readings are learned to a much smaller error than the paper's.
+# That generator counts only the response steps (`decision_response`); counting the silence before them as well gives a median of {glue:text}`integration_median`, nearest to the paper's {glue:text}`integration_paper` of all readings here.
+# The word integration also fits a running integral of the cued stream; those readings are learned to a smaller error than the paper's.
+#
+# Of the default integration networks, {glue:text}`integration_failed` fail to train (FVU above {glue:text}`failed`).
+# With a limit on the gradient (`clipped_at_1`) failures can be avoided, but the paper mentions none, and for sine generation a limit leads away from the paper's error.
+# Networks that fail are shown and not dropped.
 
 # %% [markdown]
 # ## Every decision
@@ -140,7 +150,7 @@ report.table(pd.DataFrame(rows), "FVU without ablation, by convention.")
 # | law of the orthogonal start | Haar measure {cite}`mezzadri2007generate` | the only law without a preferred direction |
 # | loss | mean squared error over the steps that count | the FVU is its normalised form |
 # | training data | fresh trials at every batch, a stream of its own per seed | no network can memorise, and a seed means one network |
-# | limit on the gradient | none | the paper mentions none; the row `clipped_at_1` shows what one would change |
+# | limit on the gradient | none | the paper mentions none; the rows `clipped_at_1` show what one would change |
 # | precision | training in single, Schur forms and evaluations in double | the order of blocks is not stable in single precision |
 # | held-out trials | the same trials for all networks and ablations | differences between ablations are then not sampling |
 # | $\bar y$ in the FVU | one mean per output channel, over trials and steps that count | the mean target over the evaluation set, read literally |
