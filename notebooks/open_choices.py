@@ -93,14 +93,15 @@ figures.publish(compared, "open_choices", out)
 # %%
 failed = 0.1  # FVU above which a network is said to have failed to train
 rows = []
-for (name, label), group in results.groupby(["task", "convention"], sort=False):
+groups = results.groupby(["task", "convention"], sort=False)
+for (name, label), group in groups:
     values = report.per_seed(group, "fvu")
     default = label == next(iter(TASKS[name].conventions))
     rows.append({
         "task": name.replace("_", "-"),
         "convention": f"{label} (default)" if default else label,
         "median FVU": report.number(np.median(values)),
-        "FVU, mean ± SEM": report.mean_sem_text(values),
+        "mean ± SEM": report.mean_sem_text(values),
         "range": report.range_text(values),
         "failed": f"{(values > failed).sum()} of {len(values)}",
     })
@@ -125,7 +126,7 @@ report.table(pd.DataFrame(rows), "FVU without ablation, by convention.")
 # **Flip-flop**: `pulses_0.10`.
 # Random pulses that each channel must hold is the task as {cite:t}`sussillo2013opening` introduced it; the generator published with {cite:t}`schuessler2024aligned` asks for one channel at a time, which is not a three-bit memory.
 # A pulse probability of `pulses_0.05` comes nearest to the paper's {glue:text}`flip_flop_paper`, with a median of {glue:text}`flip_flop_pulses_0.05_median`, and our default close behind, with {glue:text}`flip_flop_median`.
-# The default was fixed from fewer networks before these five were trained, and a choice is not changed once ablations have been looked at.
+# The default was fixed from fewer networks before these were trained, and a choice is not changed once ablations have been looked at.
 #
 # **Sine generation**: `constant_cue`.
 # A static input whose level stands for the frequency is the form of {cite:t}`sussillo2013opening`.

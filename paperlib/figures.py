@@ -38,7 +38,7 @@ BLOCK_LABELS = {
 def use_style() -> None:
     """Set the house style for all figures that follow."""
     sns.set_theme(
-        style="ticks", context="notebook",
+        style="ticks", context="notebook", font_scale=1.15,
         rc={
             "axes.spines.right": False, "axes.spines.top": False,
             "axes.titlesize": "medium", "figure.dpi": 110, "savefig.dpi": 160,
@@ -319,9 +319,11 @@ def figure_2(
 def conventions_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
     """FVU of unablated networks by convention, one panel a task, the paper's value as a line."""
     tasks = list(results["task"].unique())
-    figure, axes = plt.subplots(1, len(tasks), figsize=(4.2 * len(tasks), 4.4), squeeze=False)
+    figure, axes = plt.subplots(
+        len(tasks), 1, figsize=(8.5, 2.9 * len(tasks)), sharex=True, squeeze=False
+    )
     seen = []
-    for ax, task in zip(axes[0], tasks, strict=True):
+    for ax, task in zip(axes[:, 0], tasks, strict=True):
         groups = results[results["task"] == task].groupby("convention", sort=False)
         for y, (label, group) in enumerate(groups):
             values = per_seed(group, "fvu")
@@ -329,10 +331,11 @@ def conventions_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figu
             seen.append(f"{task}, {label}: {mean_sem_text(values)}")
         printed = paper[(paper["task"] == task) & (paper["quantity"] == "fvu")]["value"].iloc[0]
         ax.axvline(printed, color=PAPER_COLOUR, lw=2, label="paper")
-        ax.set(title=task.replace("_", "-"), xscale="log", xlabel="FVU as trained")
+        ax.set(title=task.replace("_", "-"), xscale="log")
         ax.set_yticks(range(len(groups)), list(groups.groups))
         ax.invert_yaxis()
-    axes[0, 0].legend()
+    axes[-1, 0].set_xlabel("FVU as trained")
+    axes[0, 0].legend(loc="lower right")
     return figure, "FVU of unablated networks by convention. " + "; ".join(seen) + "."
 
 

@@ -64,7 +64,7 @@ def range_text(values) -> str:
     values = np.asarray(values, dtype=float)
     if not np.isfinite(values).all():
         return "not defined"
-    return f"{number(values.min())} to {number(values.max())}"
+    return f"{number(values.min())} to {number(values.max())}".replace(" ", "\u00a0")
 
 
 def plain_label(removed: str) -> str:
