@@ -22,20 +22,22 @@ from .artifacts import (
     save_solution,
     write_results,
 )
-from .constructions import dense_default, dense_normal, dense_orthogonal, make_construction
-from .metrics import fvu, replay_accuracy, s_dt
+from .constructions import cayley, dense_default, dense_normal, dense_orthogonal, make_construction
+from .curriculum import Curriculum, train_copy, training_sequences
+from .metrics import fvu, replay_accuracy, replay_by_lag, s_dt
 from .network import Solution, rollout
 from .schur import SUBSETS, OrderedSchur, Sectors, ordered_schur
-from .tasks import FlipFlop, Integration, Sine, Trials, make_task
+from .tasks import Copy, FlipFlop, Integration, Sine, Trials, make_task
 from .training import generator, train
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "SUBSETS", "ArtifactError", "FlipFlop", "Integration", "OrderedSchur", "Paths", "Sectors",
-    "Sine", "Solution", "Trials", "ablate", "ablation_profile", "dense_default", "dense_normal",
+    "SUBSETS", "ArtifactError", "Copy", "Curriculum", "FlipFlop", "Integration", "OrderedSchur", "Paths", "Sectors",
+    "Sine", "Solution", "Trials", "ablate", "ablation_profile", "cayley", "dense_default", "dense_normal",
     "dense_orthogonal", "figures", "fvu", "generator", "load_or_train", "load_solution",
     "make_construction", "make_task", "ordered_schur", "project_root", "read_results",
-    "replay_accuracy",
-    "report", "reported", "rollout", "s_dt", "save_solution", "train", "write_results",
+    "replay_accuracy", "replay_by_lag",
+    "report", "reported", "rollout", "s_dt", "save_solution", "train", "train_copy",
+    "training_sequences", "write_results",
 ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
+import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -48,6 +50,8 @@ QUANTITIES = {
     "s_dt": "delta_fvu per unit of removed Schur mass; empty where no mass is removed",
     "removed_mass": "‖T − T̃‖_F / ‖T‖_F",
     "replay_accuracy": "fraction of (sequence, lag, channel) replayed with the right sign",
+    "steps_to_solve": "batches of training until the criterion was reached; empty if it was not",
+    "training_overlap": "held-out sequences that training had seen",
     "n_R": "coordinates in the leading sector",
     "alpha_gap": "distance from the threshold αρ to the nearest modulus, over ρ",
     "spectral_radius": "largest eigenvalue modulus ρ",
@@ -57,8 +61,15 @@ QUANTITIES = {
     "final_loss": "training loss, mean over the last epoch",
 }
 
+# One quantity a lag, so that curves fit the same columns.
+MAX_LAGS = 1024
+QUANTITIES |= {
+    f"replay_accuracy_lag_{lag}": f"the same at lag {lag} alone" for lag in range(1, MAX_LAGS + 1)
+}
+
 _WEIGHTS = ("W_xh", "W_hh", "W_hy")
-# What a trained solution depends on; its hash tells whether a stored one is still current.
+# What every trained solution depends on, besides the module of its trainer; a hash of them tells
+# whether a stored one is still current.
 _TRAINING_SOURCES = ("tasks.py", "network.py", "constructions.py", "training.py")
 
 
@@ -191,7 +202,9 @@ def _check_results(results: pd.DataFrame, path: Path | str) -> None:
     unknown = sorted(set(results["quantity"]) - set(QUANTITIES))
     if unknown:
         raise ArtifactError(
-            f"{path}: unknown quantity {unknown[0]!r}; allowed: {', '.join(QUANTITIES)}"
+            f"{path}: unknown quantity {unknown[0]!r}; allowed: "
+            + ", ".join(q for q in QUANTITIES if not q.startswith("replay_accuracy_lag"))
+            + f", replay_accuracy_lag_1 … replay_accuracy_lag_{MAX_LAGS}"
         )
     if not pd.api.types.is_numeric_dtype(results["value"]):
         raise ArtifactError(f"{path}: column 'value' holds something that is not a number")
@@ -265,11 +278,13 @@ def load_solution(path: Path | str) -> Solution:
         raise ArtifactError(f"{path} is damaged ({error}); {advice}") from error
 
 
-def training_source_hash() -> str:
+def training_source_hash(trainer: Callable) -> str:
     """Hash of the modules that decide what a seed trains to."""
     digest = hashlib.sha256()
-    for name in _TRAINING_SOURCES:
-        digest.update(Path(__file__).with_name(name).read_bytes())
+    files = [Path(__file__).with_name(name) for name in _TRAINING_SOURCES]
+    files.append(Path(sys.modules[trainer.__module__].__file__))
+    for file in dict.fromkeys(files):
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -279,6 +294,7 @@ def load_or_train(
     construction: Construction | str,
     seeds: Iterable[int],
     *,
+    trainer: Callable | None = None,
     progress: bool = True,
     **recipe,
 ) -> list[Solution]:
@@ -289,7 +305,9 @@ def load_or_train(
     out : Paths or path
         Folder of the run.
     task, construction, seeds, progress, **recipe
-        As for `paperlib.train`.
+        As for the trainer.
+    trainer : callable
+        `paperlib.train`, the default, or `paperlib.train_copy`.
 
     Raises
     ------
@@ -299,12 +317,15 @@ def load_or_train(
     paths = out if isinstance(out, Paths) else Paths(out)
     construction = make_construction(construction)
     seeds = check_seeds(seeds)
+    trainer = train if trainer is None else trainer
+    n_hidden = recipe.get("n_hidden", inspect.signature(trainer).parameters["n_hidden"].default)
     stamp = {
         "task": task.name, "task_parameters": task.parameters, "construction": construction.name,
-        **recipe, "source": training_source_hash(), "torch": version("torch"),
+        "recipe": json.loads(json.dumps(recipe)), "trainer": trainer.__name__,
+        "source": training_source_hash(trainer), "torch": version("torch"),
     }
     written_by = version("paperlib")
-    folder = paths.ensemble(task, construction, recipe.get("n_hidden", 64))
+    folder = paths.ensemble(task, construction, n_hidden)
     files = {seed: folder / f"seed-{seed}.safetensors" for seed in seeds}
     solutions = {}
     for seed, file in files.items():
@@ -314,7 +335,7 @@ def load_or_train(
                 solutions[seed] = stored
     missing = [seed for seed in seeds if seed not in solutions]
     if missing:
-        for solution in train(task, construction, missing, progress=progress, **recipe):
+        for solution in trainer(task, construction, missing, progress=progress, **recipe):
             solution.meta.update(stamp, paperlib=written_by)
             save_solution(solution, files[solution.seed])
             solutions[solution.seed] = solution

@@ -14,6 +14,8 @@ from torch import Tensor
 __all__ = [
     "CONSTRUCTIONS",
     "Construction",
+    "cayley",
+    "cayley_D",
     "dense_default",
     "dense_normal",
     "dense_orthogonal",
@@ -80,12 +82,58 @@ def _draw_normal(n_hidden: int, generator: torch.Generator) -> dict[str, Tensor]
     return {"W_hh": (Q @ D @ Q.mT).float()}
 
 
+def _draw_cayley(n_hidden: int, generator: torch.Generator) -> dict[str, Tensor]:
+    U = _uniform((n_hidden, n_hidden), n_hidden, generator).double()
+    # D: the eigenvalues of a second uniform matrix, pairs first, as real blocks.
+    values = torch.linalg.eigvals(_uniform((n_hidden, n_hidden), n_hidden, generator).double())
+    pairs = values[values.imag > 0]
+    reals = values[values.imag == 0].real
+    n_pairs = len(pairs)
+    pair = torch.arange(n_hidden) < 2 * n_pairs
+    a = torch.cat([pairs.real, reals, torch.zeros(n_pairs, dtype=torch.float64)])
+    b = torch.cat([pairs.imag, torch.zeros(n_hidden // 2 - n_pairs, dtype=torch.float64)])
+    block = torch.where(pair, torch.arange(n_hidden) // 2, torch.arange(n_hidden) - n_pairs)
+    return {
+        "A": ((U - U.mT) / 2).float(),
+        "D_a": a[:n_hidden].float(),
+        "D_b": b.float(),
+        "block": block,
+        "pair": pair[: 2 * (n_hidden // 2) : 2],
+    }
+
+
+def _assemble_cayley(parameters: dict[str, Tensor]) -> Tensor:
+    """``O(A) D O(A)ᵀ`` with ``O(A) = (I − A)(I + A)⁻¹``, stacked over members."""
+    U = parameters["A"]
+    # Adam moves all entries of U; only its skew part acts, so A stays skew exactly.
+    A = (U - U.mT) / 2
+    eye = torch.eye(A.shape[-1], dtype=A.dtype)
+    # I − A and (I + A)⁻¹ commute, so one solve does, and no inverse is formed.
+    O = torch.linalg.solve(eye + A, eye - A)
+    return O @ cayley_D(parameters) @ O.mT
+
+
+def cayley_D(parameters: dict[str, Tensor]) -> Tensor:
+    """The block-diagonal ``D`` of a Cayley construction, shape (member, n_hidden, n_hidden).
+
+    2×2 blocks ``[[a, −b], [b, a]]`` first, then 1×1 blocks.
+    """
+    diagonal = parameters["D_a"].gather(-1, parameters["block"])
+    n = diagonal.shape[-1]
+    b = torch.zeros_like(diagonal)[..., : n - 1].clone()
+    b[..., ::2] = parameters["D_b"] * parameters["pair"]
+    return (
+        torch.diag_embed(diagonal) - torch.diag_embed(b, offset=1) + torch.diag_embed(b, offset=-1)
+    )
+
+
+cayley = Construction("cayley", _draw_cayley, _assemble_cayley)
 dense_default = Construction("dense_default", _draw_default)
 dense_orthogonal = Construction("dense_orthogonal", _draw_orthogonal)
 dense_normal = Construction("dense_normal", _draw_normal)
 
 CONSTRUCTIONS: dict[str, Construction] = {
-    c.name: c for c in (dense_default, dense_orthogonal, dense_normal)
+    c.name: c for c in (dense_default, dense_orthogonal, dense_normal, cayley)
 }
 
 

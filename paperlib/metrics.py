@@ -118,6 +118,25 @@ def replay_accuracy(outputs, targets, mask=None):
     return float(result) if result.ndim == 0 else result
 
 
+def replay_by_lag(outputs, targets, mask=None):
+    """Replay accuracy at each time step, over sequences and channels.
+
+    Parameters
+    ----------
+    outputs, targets, mask
+        As for `replay_accuracy`.
+
+    Returns
+    -------
+    ndarray, shape (..., time)
+        NaN at steps that do not count.
+    """
+    outputs, targets, mask = _prepare(outputs, targets, mask)
+    with np.errstate(invalid="ignore"):
+        hits = np.sum(np.sign(outputs) == targets, axis=(-3, -1), where=mask)
+        return hits / mask.sum(axis=(0, 2))
+
+
 def frobenius(matrix):
     """Frobenius norm that neither overflows nor underflows (BLAS ``nrm2``)."""
     return float(scipy.linalg.norm(np.ravel(matrix)))

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["TASKS", "FlipFlop", "Integration", "Sine", "Task", "Trials", "make_task"]
+__all__ = ["TASKS", "Copy", "FlipFlop", "Integration", "Sine", "Task", "Trials", "make_task"]
 
 
 class Trials(NamedTuple):
@@ -373,7 +373,70 @@ class Integration(Task):
         return Trials(torch.cat([streams, context], dim=2), targets, mask)
 
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (FlipFlop, Sine, Integration)}
+@dataclass(frozen=True)
+class Copy(Task):
+    """Fixed-length copy with periodic replay (paper, Section 3).
+
+    ``s`` symbols of ``d`` independent signs are shown, one a step; then the input is zero and the
+    target repeats the sequence over and over, its first symbol in the first silent step (lag 1).
+    Only replay counts.
+
+    Parameters
+    ----------
+    s : int
+        Symbols of a sequence.
+    d : int
+        Channels: signs of a symbol.
+    lags : int
+        Replayed steps.
+    """
+
+    s: int = 8
+    d: int = 8
+    lags: int = 128
+
+    name: ClassVar[str] = "copy"
+    conventions: ClassVar[dict[str, dict]] = {"periodic_replay": {}}
+    replay: ClassVar[bool] = True
+
+    def __post_init__(self):
+        self._require_count("s", "d", "lags")
+
+    n_in = property(lambda self: self.d)
+    n_out = property(lambda self: self.d)
+    length = property(lambda self: self.s + self.lags)
+
+    def symbols(self, batch: int, generator: torch.Generator) -> Tensor:
+        """Random sequences, shape (batch, s, d), of −1 and +1."""
+        return _signs((batch, self.s, self.d), generator)
+
+    def unroll(self, symbols: Tensor, lags: int) -> tuple[Tensor, Tensor]:
+        """Inputs and replayed targets of sequences, time before trials.
+
+        Parameters
+        ----------
+        symbols : Tensor, shape (…, s, trial, d)
+        lags : int
+
+        Returns
+        -------
+        inputs : Tensor, shape (…, s + lags, trial, d)
+        targets : Tensor, shape (…, lags, trial, d)
+        """
+        silence = symbols.new_zeros(*symbols.shape[:-3], lags, *symbols.shape[-2:])
+        targets = torch.cat([symbols] * math.ceil(lags / self.s), dim=-3)[..., :lags, :, :]
+        return torch.cat([symbols, silence], dim=-3), targets
+
+    def _sample(self, batch, generator):
+        symbols = self.symbols(batch, generator).transpose(0, 1)
+        inputs, replayed = (x.transpose(0, 1) for x in self.unroll(symbols, self.lags))
+        targets = torch.cat([torch.zeros_like(inputs[:, : self.s]), replayed], dim=1)
+        mask = torch.zeros_like(targets)
+        mask[:, self.s :] = 1
+        return Trials(inputs, targets, mask)
+
+
+TASKS: dict[str, type[Task]] = {task.name: task for task in (FlipFlop, Sine, Integration, Copy)}
 
 
 def make_task(name: str, convention: str | None = None, **parameters) -> Task:
@@ -382,7 +445,7 @@ def make_task(name: str, convention: str | None = None, **parameters) -> Task:
     Parameters
     ----------
     name : str
-        ``"flip_flop"``, ``"sine"`` or ``"integration"``.
+        ``"flip_flop"``, ``"sine"``, ``"integration"`` or ``"copy"``.
     convention : str, optional
         A name in the task's ``conventions``; the default convention if not given.
     **parameters

@@ -51,7 +51,7 @@ def check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
 
 
 @contextmanager
-def _one_thread():
+def one_thread():
     """One thread: faster at these sizes, and numbers that do not depend on the core count."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -123,8 +123,8 @@ def train(
         "n_hidden": n_hidden, "epochs": epochs, "batches_per_epoch": batches_per_epoch,
         "batch": batch, "learning_rate": learning_rate, "clip": clip,
     }
-    with _one_thread():
-        parameters = _stack_starts(task, construction, seeds, n_hidden)
+    with one_thread():
+        parameters = stack_starts(task, construction, seeds, n_hidden)
         history = _fit(
             task, construction, parameters, [generator(s, "data") for s in seeds],
             epochs, batches_per_epoch, batch, learning_rate, clip, progress,
@@ -149,14 +149,16 @@ def train(
     return solutions
 
 
-def _stack_starts(task, construction, seeds, n_hidden) -> dict[str, torch.Tensor]:
+def stack_starts(task, construction, seeds, n_hidden) -> dict[str, torch.Tensor]:
     starts = [
         initial_weights(construction, task.n_in, n_hidden, task.n_out, generator(s, "weights"))
         for s in seeds
     ]
+    stacked = {name: torch.stack([start[name] for start in starts]) for name in starts[0]}
     return {
-        name: torch.stack([start[name] for start in starts]).requires_grad_()
-        for name in starts[0]
+        # Integers and booleans say how a construction is built; they are not trained.
+        name: value.requires_grad_() if value.is_floating_point() else value
+        for name, value in stacked.items()
     }
 
 
@@ -202,12 +204,12 @@ def _step(construction, parameters, optimiser, clip, inputs, targets, mask) -> n
     # A sum over members keeps their gradients apart.
     error.sum().backward()
     if clip:
-        _clip_members([p.grad for p in parameters.values()], clip)
+        clip_members([p.grad for p in parameters.values()], clip)
     optimiser.step()
     return error.detach().numpy()
 
 
-def _clip_members(gradients: list[torch.Tensor], clip: float) -> None:
+def clip_members(gradients: list[torch.Tensor], clip: float) -> None:
     """Scale each member's gradient, over all its parameters, to a norm of at most ``clip``."""
     squares = sum(g.flatten(1).square().sum(1) for g in gradients)
     scale = (clip / squares.sqrt()).clamp(max=1.0)

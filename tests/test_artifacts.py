@@ -1,5 +1,6 @@
 """Files: whole or not at all, checked on the way in and on the way out."""
 
+import functools
 import json
 import os
 import resource
@@ -113,6 +114,7 @@ def test_load_or_train_trains_once_and_only_what_is_missing(tmp_path, monkeypatc
     trained = []
     real = artifacts.train
 
+    @functools.wraps(real)
     def counting(task, construction, seeds, **recipe):
         trained.append(list(seeds))
         return real(task, construction, seeds, **recipe)
@@ -128,7 +130,7 @@ def test_load_or_train_trains_once_and_only_what_is_missing(tmp_path, monkeypatc
     assert trained[2:] == [[0]]
     load_or_train(tmp_path, pl.Sine(frequency_max=0.2), "dense_orthogonal", [0], **TINY)
     assert trained[3:] == [[0]]
-    monkeypatch.setattr(artifacts, "training_source_hash", lambda: "changed")
+    monkeypatch.setattr(artifacts, "training_source_hash", lambda _: "changed")
     load_or_train(tmp_path, pl.Sine(), "dense_orthogonal", [0], **TINY)
     assert trained[4:] == [[0]]
 

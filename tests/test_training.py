@@ -77,7 +77,7 @@ def test_two_runs_are_equal_bit_for_bit():
 
 def test_a_member_that_diverges_is_kept_and_harms_no_other(monkeypatch):
     clean = train(FlipFlop(), "dense_orthogonal", [0, 1], **SMALL)
-    start = training._stack_starts
+    start = training.stack_starts
 
     def poisoned(*arguments):
         parameters = start(*arguments)
@@ -85,7 +85,7 @@ def test_a_member_that_diverges_is_kept_and_harms_no_other(monkeypatch):
             parameters["W_hh"][0] = math.inf
         return parameters
 
-    monkeypatch.setattr(training, "_stack_starts", poisoned)
+    monkeypatch.setattr(training, "stack_starts", poisoned)
     with pytest.warns(UserWarning, match="seed 0.*diverged"):
         hurt, well = train(FlipFlop(), "dense_orthogonal", [0, 1], **SMALL)
     assert hurt.meta["diverged"] and not well.meta["diverged"]
@@ -95,7 +95,7 @@ def test_a_member_that_diverges_is_kept_and_harms_no_other(monkeypatch):
 def test_clipping_limits_each_member_by_its_own_norm():
     big, small = torch.full((1, 2, 2), 10.0), torch.full((1, 2, 2), 0.01)
     gradients = [torch.cat([big, small]), torch.cat([big, small])]
-    training._clip_members(gradients, 1.0)
+    training.clip_members(gradients, 1.0)
     norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients]).norm(dim=0)
     torch.testing.assert_close(norms, torch.tensor([1.0, 0.01 * math.sqrt(8)]))
 
