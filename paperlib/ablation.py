@@ -48,7 +48,8 @@ def ablate(W, removed, alpha=0.9):
 
 
 def ablation_profile(
-    solutions, task, alphas=(0.9,), removed=SUBSETS, n_trials=2048, seed=0, progress=False
+    solutions, task, alphas=(0.9,), removed=SUBSETS, n_trials=2048, seed=0, progress=False,
+    by_lag=False,
 ):
     """Measure every solution under every subset of removed couplings at every α.
 
@@ -68,6 +69,8 @@ def ablation_profile(
         Of the held-out trials, ``generator(seed, "evaluation")``: independent of all training.
     progress : bool
         Show a bar.
+    by_lag : bool
+        Also the replay accuracy at each lag, as ``replay_accuracy_lag_1`` and so on.
 
     Returns
     -------
@@ -111,7 +114,7 @@ def ablation_profile(
     if getattr(task, "replay", False):
         measures["replay_accuracy"] = metrics.replay_accuracy
     trials = task.sample(n_trials, generator(seed, "evaluation"))
-    scores = _scores(solutions, splits, subsets, trials, measures, progress)
+    scores = _scores(solutions, splits, subsets, trials, measures, progress, by_lag)
 
     rows = []
     for (member, alpha), split in splits.items():
@@ -135,7 +138,7 @@ def _distinct(name, values):
     return values
 
 
-def _scores(solutions, splits, subsets, trials, measures, progress):
+def _scores(solutions, splits, subsets, trials, measures, progress, by_lag):
     """Measures of every variant: (member, alpha, subset) -> {measure: value}."""
     inputs, targets, mask = (np.asarray(values, dtype=np.float64) for values in trials)
     scores = {
@@ -162,6 +165,13 @@ def _scores(solutions, splits, subsets, trials, measures, progress):
                 for name, measure in measures.items():
                     for key, value in zip(batch, measure(outputs, targets, mask)):
                         scores[key][name] = float(value)
+                if by_lag:
+                    curves = metrics.replay_by_lag(outputs, targets, mask)
+                    for key, curve in zip(batch, curves[:, mask.any((0, 2))]):
+                        scores[key] |= {
+                            f"replay_accuracy_lag_{lag}": float(value)
+                            for lag, value in enumerate(curve, 1)
+                        }
                 bar.update(len(batch))
     return scores
 

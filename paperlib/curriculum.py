@@ -20,7 +20,7 @@ from .network import Solution, hidden_states
 from .tasks import Copy
 from .training import check_seeds, clip_members, generator, one_thread, stack_starts
 
-__all__ = ["Curriculum", "train_copy", "training_sequences"]
+__all__ = ["Curriculum", "count_repeats", "train_copy", "training_sequences"]
 
 _BLOCK = 50  # batches drawn at once from a member's stream of data
 
@@ -130,6 +130,13 @@ def training_sequences(task: Copy, seed: int, steps: int, batch: int) -> Tensor:
         task.symbols(_BLOCK * batch, draw) for _ in range(math.ceil(steps / _BLOCK))
     ]
     return torch.cat(blocks)[: steps * batch]
+
+
+def count_repeats(held_out: Tensor, seen: Tensor) -> int:
+    """How many of the held-out sequences are among those seen, both (sequence, s, d)."""
+    known = {row.tobytes() for row in np.packbits(seen.flatten(1).numpy() > 0, axis=1)}
+    packed = np.packbits(held_out.flatten(1).numpy() > 0, axis=1)
+    return sum(row.tobytes() in known for row in packed)
 
 
 def train_copy(

@@ -88,18 +88,19 @@ def publish(drawn: tuple[Figure, str], name: str, out: Paths | str) -> None:
     """
     figure, alt = drawn
     paths = out if isinstance(out, Paths) else Paths(out)
-    for suffix in ("svg", "png"):
-        # Dates would make equal figures differ.
-        metadata = {"Date": None} if suffix == "svg" else {"Software": None}
+    drawing = {}
+    # Dates and versions would make equal figures differ.
+    for suffix, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=suffix, metadata=metadata)
+        drawing[suffix] = buffer.getvalue()
         with write_atomically(paths.figures / f"{name}.{suffix}") as temporary:
-            figure.savefig(temporary, format=suffix, metadata=metadata)
+            temporary.write_bytes(drawing[suffix])
+    plt.close(figure)
     with write_atomically(paths.figures / f"{name}.txt") as temporary:
         Path(temporary).write_text(alt + "\n", encoding="utf-8")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    plt.close(figure)
     width = round(72 * figure.get_figwidth())
-    glue({name: Published(buffer.getvalue(), alt, width)})
+    glue({name: Published(drawing["png"], alt, width)})
 
 
 def trials_figure(task: Task, trials: Trials, what: str, n: int = 3) -> tuple[Figure, str]:
@@ -151,8 +152,13 @@ def history_figure(solutions: list[Solution], window: int = 32) -> tuple[Figure,
     return figure, f"Training loss against step, logarithmic axis. Final losses: {finals}."
 
 
-def spectrum_figure(splits: list[Sectors], labels: list[str]) -> tuple[Figure, str]:
-    """Eigenvalues in the complex plane with unit circle and threshold; one panel a solution."""
+def spectrum_figure(
+    splits: list[Sectors], labels: list[str], roots: int = 0
+) -> tuple[Figure, str]:
+    """Eigenvalues in the complex plane with unit circle and threshold; one panel a solution.
+
+    ``roots`` marks the roots of unity of that order.
+    """
     n = len(splits)
     figure, axes = plt.subplots(
         1, n, figsize=(3.5 * n, 4.0), sharex=True, sharey=True, squeeze=False
@@ -162,6 +168,12 @@ def spectrum_figure(splits: list[Sectors], labels: list[str]) -> tuple[Figure, s
         values = split.coordinates.eigenvalues
         leading = np.arange(len(values)) < split.n_R
         ax.plot(np.cos(angle), np.sin(angle), color="0.75", lw=1, label="unit circle")
+        if roots:
+            unity = 2 * np.pi * np.arange(roots) / roots
+            ax.plot(
+                np.cos(unity), np.sin(unity), "s", ms=11, mfc="none", color=PAPER_COLOUR,
+                label="roots of unity",
+            )
         radius = split.alpha * split.coordinates.spectral_radius
         ax.plot(
             radius * np.cos(angle), radius * np.sin(angle), color="0.3", lw=1, ls="--",
@@ -178,7 +190,7 @@ def spectrum_figure(splits: list[Sectors], labels: list[str]) -> tuple[Figure, s
         ax.set(title=f"{label}, $n_R$ = {split.n_R}", xlabel=r"Re $\lambda$", aspect="equal")
     axes[0, 0].set_ylabel(r"Im $\lambda$")
     figure.legend(
-        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(4, 2 * n)
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(3, 2 * n)
     )
     sizes = ", ".join(
         f"{split.n_R} of {split.coordinates.n} ({label})"
@@ -381,3 +393,126 @@ def _seed_bars(
     ax.axhline(0, color="0.4", lw=0.8)
     ax.set_xticks(range(len(values)), [BLOCK_LABELS[b] for b in values])
     ax.set_xlim(-0.6, len(values) - 0.35)
+
+
+def raster_figure(
+    target: np.ndarray, outputs: dict[str, np.ndarray], lags: int = 48
+) -> tuple[Figure, str]:
+    """Replay of one sequence as an image, channels by lags, under each ablation.
+
+    Parameters
+    ----------
+    target : ndarray, shape (lag, channel)
+    outputs : dict of ndarray, shape (lag, channel)
+        Keyed by what was removed.
+    lags : int
+        Lags shown, from the first.
+    """
+    rows = {"target": target, **outputs}
+    figure, axes = plt.subplots(len(rows), 1, figsize=(8, 1.35 * len(rows)), sharex=True)
+    for ax, (label, values) in zip(axes, rows.items(), strict=True):
+        image = ax.imshow(
+            values[:lags].T, aspect="auto", cmap="PuOr", vmin=-1.2, vmax=1.2,
+            extent=(0.5, min(lags, len(values)) + 0.5, values.shape[1] - 0.5, -0.5),
+            interpolation="nearest",
+        )
+        name = {"target": "target", "none": "as trained"}.get(label)
+        ax.set_title(name or f"without {BLOCK_LABELS[label]}", loc="left")
+        ax.set_ylabel("channel")
+    axes[-1].set_xlabel("lag (steps of replay)")
+    figure.colorbar(image, ax=axes, label="output", shrink=0.6)
+    shares = ", ".join(
+        f"{number(np.mean(np.sign(v[:lags]) == target[:lags]))} without {plain_label(k)}"
+        for k, v in outputs.items()
+    )
+    return figure, f"One sequence replayed; share of right signs in view: {shares}."
+
+
+def lags_figure(results: pd.DataFrame) -> tuple[Figure, str]:
+    """Replay accuracy by lag under each single ablation, one line a solution.
+
+    ``results`` holds the quantities ``replay_accuracy_lag_…`` of one construction and one α.
+    """
+    lagged = results[results["quantity"].str.startswith("replay_accuracy_lag_")]
+    lagged = lagged.assign(lag=lagged["quantity"].str.rsplit("_", n=1).str[1].astype(int))
+    blocks = [b for b in BLOCK_LABELS if b in set(lagged["removed"])]
+    figure, axes = plt.subplots(
+        1, len(blocks), figsize=(3 * len(blocks), 3.4), sharex=True, sharey=True, squeeze=False
+    )
+    seen = []
+    for ax, block in zip(axes[0], blocks, strict=True):
+        for _, curve in lagged[lagged["removed"] == block].groupby("seed"):
+            curve = curve.sort_values("lag")
+            ax.plot(curve["lag"], curve["value"], color=BLOCK_COLOURS[block], lw=1.2, alpha=0.7)
+        ax.axhline(0.5, color="0.6", lw=0.8, ls=":")
+        ax.set(title=f"without {BLOCK_LABELS[block]}", xlabel="lag (steps)", ylim=(-0.02, 1.02))
+        values = lagged[lagged["removed"] == block]["value"]
+        seen.append(f"{number(values.min(), 2)} to {number(values.max(), 2)} {plain_label(block)}")
+    axes[0, 0].set_title("as trained")
+    axes[0, 0].set_ylabel("replay accuracy")
+    return figure, "Replay accuracy by lag, range over lags and networks without: " + "; ".join(seen)
+
+
+def figure_1(
+    results: pd.DataFrame, paper: pd.DataFrame, titles: dict[str, str]
+) -> tuple[Figure, str]:
+    """Replay accuracy under all eight subsets, one panel a construction: the paper's Figure 1.
+
+    Pairs that differ only by also removing ``T_CC`` stand side by side, joined by a grey line for
+    the representative, the first seed; the other solutions are faint.
+
+    Parameters
+    ----------
+    results, paper : DataFrame
+        One α; ``paper`` from `paperlib.artifacts.reported`.
+    titles : dict
+        Title of each construction's panel, keyed by its name.
+    """
+    pairs = {
+        "nothing": ("none", "CC"), BLOCK_LABELS["RR"]: ("RR", "RR+CC"),
+        BLOCK_LABELS["CR"]: ("CR", "CR+CC"),
+        f"{BLOCK_LABELS['RR']} + {BLOCK_LABELS['CR']}": ("RR+CR", "RR+CR+CC"),
+    }
+    figure, axes = plt.subplots(
+        1, len(titles), figsize=(5.2 * len(titles), 4.6), sharey=True, squeeze=False
+    )
+    seen = []
+    for ax, (construction, title) in zip(axes[0], titles.items(), strict=True):
+        ours = results[results["construction"] == construction]
+        theirs = paper[paper["construction"] == construction].set_index("removed")["value"]
+        everywhere = theirs.get("each subset")
+        for x, pair in enumerate(pairs.values()):
+            values = [per_seed(ours, "replay_accuracy", removed) for removed in pair]
+            places = (x - 0.16, x + 0.16)
+            for place, removed, sample in zip(places, pair, values, strict=True):
+                filled = "CC" in removed
+                style = {
+                    "color": BLOCK_COLOURS["CC"] if filled else "black",
+                    "marker": CONSTRUCTION_MARKERS[construction], "ls": "",
+                }
+                ax.plot(np.full(len(sample) - 1, place), sample[1:], ms=5, alpha=0.3, **style)
+                ax.plot(place, sample[0], ms=9, zorder=3, **style)
+                printed = theirs.get(removed, everywhere)
+                if printed is not None:
+                    ax.plot(
+                        place + 0.1, printed, marker="D", ms=6, color="black",
+                        mfc=PAPER_COLOUR, ls="", zorder=4,
+                    )
+                seen.append(f"{title} without {plain_label(removed)} {number(sample[0])}")
+            ax.plot(places, [sample[0] for sample in values], color="0.6", lw=1.5, zorder=2)
+        ax.axhline(0.5, color="0.6", lw=0.8, ls=":")
+        ax.set_xticks(range(len(pairs)), list(pairs))
+        ax.set(title=title, xlabel="removed")
+    axes[0, 0].set_ylabel("replay accuracy")
+    marker = CONSTRUCTION_MARKERS["dense_orthogonal"]
+    handles = [
+        Line2D([], [], color="black", ls="", marker=marker, ms=9, label="first seed"),
+        Line2D(
+            [], [], color=BLOCK_COLOURS["CC"], ls="", marker=marker, ms=9,
+            label=f"also without {BLOCK_LABELS['CC']}",
+        ),
+        Line2D([], [], color="black", ls="", marker=marker, ms=5, alpha=0.3, label="other seeds"),
+        Line2D([], [], color="black", ls="", marker="D", mfc=PAPER_COLOUR, label="paper"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    return figure, "Replay accuracy by removed couplings, first seed: " + "; ".join(seen) + "."

@@ -59,6 +59,14 @@ def mean_sem_text(values) -> str:
     return f"{text} ({missing} of {len(values)} not defined)" if missing else text
 
 
+def mean_sd_text(values) -> str:
+    """``mean ± standard deviation`` over solutions as text."""
+    values = np.asarray(values, dtype=float)
+    if not np.isfinite(values).all():
+        return "not defined"
+    return plus_minus(values.mean(), values.std(ddof=1) if len(values) > 1 else np.nan)
+
+
 def range_text(values) -> str:
     """``lowest to highest`` as text."""
     values = np.asarray(values, dtype=float)
@@ -149,3 +157,19 @@ def parameter(value) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(parameter, value))
     return str(value)
+
+
+def replay_table(results: pd.DataFrame) -> pd.DataFrame:
+    """Replay accuracy and removed mass of every subset, by construction, as texts."""
+    rows = []
+    for construction, ours in results.groupby("construction", sort=False):
+        for removed in ours[ours["quantity"] == "replay_accuracy"]["removed"].unique():
+            values = per_seed(ours, "replay_accuracy", removed)
+            rows.append({
+                "network": construction.replace("_", " "),
+                "removed": plain_label(removed),
+                "replay accuracy": mean_sem_text(values),
+                "range": range_text(values),
+                "removed mass": mean_sem_text(per_seed(ours, "removed_mass", removed)),
+            })
+    return pd.DataFrame(rows)
