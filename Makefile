@@ -27,6 +27,8 @@ smoke: .venv  ## the same with tiny networks, in about two minutes
 	$(DRIVE) --profile smoke book
 
 notebook: .venv  ## run one notebook again, after those it reads: make notebook NAME=figure_2
+	@test -n "$(NAME)" || { echo "make notebook: say which, as in NAME=figure_2; one of:" \
+	  $(basename $(notdir $(wildcard notebooks/*.py))) >&2; exit 2; }
 	$(DRIVE) --profile $(PROFILE) notebooks $(NAME) --force
 
 # The tests read the smoke profile's book in a folder of its own: a reader's _build/html stays.

@@ -163,7 +163,7 @@ figures.publish(rollouts, "flip_flop_rollouts", out)
 # %% [markdown]
 # ## Summary
 #
-# Zeroing `T_RR` raises the fraction of variance unexplained by {glue:text}`delta_fvu_RR`, `T_C→R` by {glue:text}`delta_fvu_CR` and `T_CC` by {glue:text}`delta_fvu_CC` (mean ± SEM, {glue:text}`n_seeds` networks).
+# Zeroing `T_RR` changes the fraction of variance unexplained by {glue:text}`delta_fvu_RR`, `T_C→R` by {glue:text}`delta_fvu_CR` and `T_CC` by {glue:text}`delta_fvu_CC` (mean ± SEM, {glue:text}`n_seeds` networks).
 # Per unit of removed Schur mass, {glue:text}`worst_s_block` costs the most.
 # The order of blocks inside a sector is fixed by our tie rule and by modulus; the damage of `T_RR` and `T_CC` depends on it, that of `T_C→R` does not (see [the method](../book/method.md)).
 #

@@ -164,8 +164,8 @@ figures.publish(rollouts, "integration_rollouts", out)
 # %% [markdown]
 # ## Summary
 #
-# Zeroing `T_RR` raises the fraction of variance unexplained by {glue:text}`delta_fvu_RR`, `T_C→R` by {glue:text}`delta_fvu_CR` and `T_CC` by {glue:text}`delta_fvu_CC` (mean ± SEM, {glue:text}`n_seeds` networks).
+# Zeroing `T_RR` changes the fraction of variance unexplained by {glue:text}`delta_fvu_RR`, `T_C→R` by {glue:text}`delta_fvu_CR` and `T_CC` by {glue:text}`delta_fvu_CC` (mean ± SEM, {glue:text}`n_seeds` networks).
 # Per unit of removed Schur mass, {glue:text}`worst_s_block` costs the most.
-# With the other reading of the task, a running integral instead of a decision, the profile can differ: see [What the paper leaves open](open_choices.ipynb).
+# With more seeds some networks fail to train ({glue:text}`open_choices.ipynb::integration_failed:s`): see [What the paper leaves open](open_choices.ipynb).
 #
 # **Where next**: [Figure 2](figure_2.ipynb) puts the three tasks side by side with the paper's values.

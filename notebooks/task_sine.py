@@ -163,7 +163,7 @@ figures.publish(rollouts, "sine_rollouts", out)
 # %% [markdown]
 # ## Summary
 #
-# Zeroing `T_RR` raises the fraction of variance unexplained by {glue:text}`delta_fvu_RR`, `T_C→R` by {glue:text}`delta_fvu_CR` and `T_CC` by {glue:text}`delta_fvu_CC` (mean ± SEM, {glue:text}`n_seeds` networks).
+# Zeroing `T_RR` changes the fraction of variance unexplained by {glue:text}`delta_fvu_RR`, `T_C→R` by {glue:text}`delta_fvu_CR` and `T_CC` by {glue:text}`delta_fvu_CC` (mean ± SEM, {glue:text}`n_seeds` networks).
 # Per unit of removed Schur mass, {glue:text}`worst_s_block` costs the most.
 # A fraction of variance unexplained above one means that the ablated network is worse than a constant output.
 #

@@ -72,7 +72,15 @@ def range_text(values) -> str:
     values = np.asarray(values, dtype=float)
     if not np.isfinite(values).all():
         return "not defined"
-    return f"{number(values.min())} to {number(values.max())}".replace(" ", "\u00a0")
+    return f"{number(values.min())} to {number(values.max())}"
+
+
+def within(printed: float, values) -> str:
+    """Whether a printed number lies between our lowest and highest: yes, no, or a dash."""
+    values = np.asarray(values, dtype=float)
+    if not (np.isfinite(printed) and np.isfinite(values).all()):
+        return "—"
+    return "yes" if values.min() <= printed <= values.max() else "no"
 
 
 def plain_label(removed: str) -> str:
@@ -89,8 +97,8 @@ def per_seed(results: pd.DataFrame, quantity: str, removed: str = "none") -> np.
 def ablation_numbers(results: pd.DataFrame) -> dict[str, str]:
     """What a page says about one ensemble, as text keyed by ``quantity`` or ``quantity_block``.
 
-    Also ``worst_block`` and ``mildest_block`` by mean ΔFVU, ``worst_s_block`` by mean S_ΔT, and
-    ``n_seeds``.
+    Also ``worst_block`` and ``mildest_block`` by mean ΔFVU, ``worst_s_block`` by mean S_ΔT, each
+    with the number of networks in which it is, and ``n_seeds``.
     """
     numbers = {"n_seeds": str(results["seed"].nunique())}
     for quantity in ("fvu", "spectral_radius", "henrici", "n_R", "alpha_gap", "final_loss"):
@@ -104,11 +112,16 @@ def ablation_numbers(results: pd.DataFrame) -> dict[str, str]:
             if len(known):
                 means[quantity, block] = known.mean()
     for key, quantity, choose in (
-        ("worst_block", "delta_fvu", max), ("mildest_block", "delta_fvu", min),
-        ("worst_s_block", "s_dt", max),
+        ("worst_block", "delta_fvu", "max"), ("mildest_block", "delta_fvu", "min"),
+        ("worst_s_block", "s_dt", "max"),
     ):
         blocks = {b: mean for (q, b), mean in means.items() if q == quantity}
-        numbers[key] = plain_label(choose(blocks, key=blocks.get)) if blocks else "not defined"
+        numbers[key] = "not defined"
+        if blocks:
+            block = {"max": max, "min": min}[choose](blocks, key=blocks.get)
+            each = np.stack([per_seed(results, quantity, b) for b in blocks])
+            agree = (each[list(blocks).index(block)] == getattr(np, f"nan{choose}")(each, axis=0)).sum()
+            numbers[key] = f"{plain_label(block)} (in {agree} of {each.shape[1]} networks)"
     return numbers
 
 

@@ -22,6 +22,10 @@ from workflow.files import write_atomic
 
 PUBLISHED = ROOT / "published"
 MARKS = "<!-- results: written by workflow/publish.py -->", "<!-- end of results -->"
+# Where the paper prints a number, and the notebook that remakes it.
+SHOWN = {
+    "Table 1": "table_1", "Figure 1": "figure_1", "Figure 2": "figure_2", "Section 4": "figure_2"
+}
 TITLES = {
     "flip_flop": "flip-flop", "sine": "sine generation", "integration": "integration"
 }
@@ -53,24 +57,33 @@ def publish(name: str, out: Path) -> list[Path]:
 
 def readme_table() -> str:
     """The README's table: every number the paper prints that we remake, beside ours."""
-    results, paper = read_results(PUBLISHED / "figure_2.csv"), reported()
     lines = [
         "| what | notebook | remake it | paper | ours, mean ± SEM |",
         "|---|---|---|---|---|",
     ]
-    for _, printed in paper[paper["task"].isin(TITLES)].iterrows():
-        ours = results[results["task"] == printed["task"]]
+    results = {name: read_results(PUBLISHED / f"{name}.csv") for name in SHOWN.values()}
+    for _, printed in reported().iterrows():
+        place = next(p for p in SHOWN if printed["where"].startswith(p))
+        # Table 1 prints the same numbers at its three thresholds; the README shows one of them.
+        if printed["removed"] == "each subset" or (place == "Table 1" and printed["alpha"] != 0.9):
+            continue
+        ours = results[SHOWN[place]]
+        ours = ours[
+            (ours["task"] == printed["task"]) & (ours["construction"] == printed["construction"])
+            & (ours["alpha"] == printed["alpha"])
+        ]
         values = report.per_seed(ours, printed["quantity"], printed["removed"])
-        what = f"{TITLES[printed['task']]}: {report.QUANTITY_LABELS[printed['quantity']]}"
+        what = TITLES.get(printed["task"], printed["construction"].replace("_", " "))
+        what += f": {report.QUANTITY_LABELS[printed['quantity']]}"
         if printed["removed"] != "none":
             what += f" without {report.plain_label(printed['removed'])}"
         theirs = printed["words"] or report.plus_minus(printed["value"], printed["sem"])
         lines.append(
-            f"| Figure 2, {what} | `figure_2` | `make notebook NAME=figure_2` | {theirs} | "
-            f"{report.mean_sem_text(values)} |"
+            f"| {place}, {what} | `{SHOWN[place]}` | `make notebook NAME={SHOWN[place]}` | "
+            f"{theirs} | {report.mean_sem_text(values)} |"
         )
-    seeds = results.groupby("task")["seed"].nunique().unique()
-    lines += ["", f"Ours: {' or '.join(map(str, seeds))} networks per task, as in the paper."]
+    seeds = {f"{n['seed'].nunique()} ({name})" for name, n in results.items()}
+    lines += ["", f"Networks per task and construction: {', '.join(sorted(seeds))}."]
     return "\n".join(lines)
 
 
