@@ -28,6 +28,7 @@ from paperlib import report
 
 # %% tags=["parameters"]
 out = "build/interactive"  # folder of the results, relative to the repository
+alphas = [0.85, 0.9, 0.95]  # thresholds of R, as shares of the spectral radius
 
 # %% [markdown]
 # ## The six rows
@@ -45,6 +46,7 @@ results = pl.read_results(folder / "task_copy.csv")
 results = results[
     results["quantity"].isin(["n_R", "replay_accuracy", "alpha_gap"])
     & results["removed"].isin(["none", "CC", "CR"])
+    & results["alpha"].isin(alphas)
     & results["construction"].isin(titles)
 ]
 pl.write_results(results, folder / "table_1.csv")

@@ -44,7 +44,7 @@ clip = 1.0  # largest gradient norm of a network; 0: no limit
 max_steps = 6000  # budget of batches; a network that needs more is unsolved
 alpha = 0.9  # threshold of R, as a share of the spectral radius
 alphas = [0.85, 0.9, 0.95]  # thresholds of Table 1
-n_trials = 1024  # held-out sequences of the evaluation
+n_trials = 512  # held-out sequences of the evaluation
 
 # %% [markdown]
 # ## The task

@@ -63,7 +63,7 @@ def readme_table() -> str:
     ]
     results = {name: read_results(PUBLISHED / f"{name}.csv") for name in SHOWN.values()}
     for _, printed in reported().iterrows():
-        place = next(p for p in SHOWN if printed["where"].startswith(p))
+        place = next(place for place in SHOWN if printed["where"].startswith(place))
         # Table 1 prints the same numbers at its three thresholds; the README shows one of them.
         if printed["removed"] == "each subset" or (place == "Table 1" and printed["alpha"] != 0.9):
             continue
