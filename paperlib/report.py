@@ -75,6 +75,13 @@ def range_text(values) -> str:
     return f"{number(values.min())} to {number(values.max())}"
 
 
+def median_count(values) -> str:
+    """Median of counts over solutions that have one, as a whole number."""
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    return str(round(np.median(known))) if len(known) else "not defined"
+
+
 def within(printed: float, values) -> str:
     """Whether a printed number lies between our lowest and highest: yes, no, or a dash."""
     values = np.asarray(values, dtype=float)

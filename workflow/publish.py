@@ -2,7 +2,7 @@
 
 ::
 
-    python -m workflow.publish figure_2                          from build/paper
+    python -m workflow.publish figure_1 figure_2 table_1         from build/paper
     python -m workflow.publish open_choices --out build/extended
 
 A notebook's results table, its figure and its provenance are copied, and the README's table is
@@ -105,12 +105,13 @@ def readme_with_table(text: str) -> str:
 def main(argv: list[str] | None = None) -> int:
     """Run from a command line; 0 on success, 2 on an error."""
     parser = argparse.ArgumentParser(prog="python -m workflow.publish")
-    parser.add_argument("name", help="a notebook")
+    parser.add_argument("names", nargs="+", help="notebooks")
     parser.add_argument("--out", default="build/paper", help="folder of the run")
     options = parser.parse_args(argv)
     try:
-        for path in publish(options.name, ROOT / options.out):
-            print(path.relative_to(ROOT))
+        for name in options.names:
+            for path in publish(name, ROOT / options.out):
+                print(path.relative_to(ROOT))
         readme = ROOT / "README.md"
         write_atomic(readme, readme_with_table(readme.read_text(encoding="utf-8")))
     except (WorkflowError, ArtifactError) as error:
