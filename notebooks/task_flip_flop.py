@@ -120,6 +120,7 @@ report.glue({"paper_fvu": paper["fvu"]})
 
 # %%
 shown = [s for s in solutions if s.finite][:3]
+assert shown, "training diverged for all seeds: lower learning_rate or set clip"
 splits = [pl.ordered_schur(s.W_hh).sectors(alpha) for s in shown]
 labels = [f"seed {s.seed}" for s in shown]
 spectrum = figures.spectrum_figure(splits, labels)

@@ -21,6 +21,7 @@ import safetensors.numpy
 
 from .constructions import Construction, make_construction
 from .network import Solution
+from .schur import SUBSETS
 from .tasks import TASKS, Task
 from .training import check_seeds, train
 
@@ -208,6 +209,20 @@ def _check_results(results: pd.DataFrame, path: Path | str) -> None:
         )
     if not pd.api.types.is_numeric_dtype(results["value"]):
         raise ArtifactError(f"{path}: column 'value' holds something that is not a number")
+    for column, fine in (
+        ("alpha", lambda v: v.isna() | ((v > 0) & (v <= 1))), ("seed", lambda v: v.isna() | (v >= 0)),
+        ("n_hidden", lambda v: v >= 1),
+    ):
+        numeric = pd.api.types.is_numeric_dtype(results[column])
+        bad = results[column] if not numeric else results[column][~fine(results[column])]
+        if not numeric or len(bad):
+            raise ArtifactError(f"{path}: column {column!r} holds {bad.iloc[0]!r}")
+    strange = sorted(set(results["removed"]) - set(SUBSETS))
+    if strange:
+        raise ArtifactError(
+            f"{path}: unknown subset {strange[0]!r} in column 'removed'; "
+            f"allowed: {', '.join(SUBSETS)}"
+        )
     repeated = results.duplicated(subset=list(RESULT_COLUMNS[:-1]))
     if repeated.any():
         row = results[repeated].iloc[0].to_dict()
@@ -273,9 +288,21 @@ def load_solution(path: Path | str) -> Solution:
     if "paperlib" not in header or missing:
         raise ArtifactError(f"{path} was not written by paperlib (lacks its header); {advice}")
     try:
-        return Solution(**tensors, meta=json.loads(header["paperlib"]))
+        meta = json.loads(header["paperlib"])
+        if not isinstance(meta, dict):
+            raise TypeError("its header is no table of names and values")
+        return Solution(**tensors, meta=meta)
     except (TypeError, ValueError) as error:
         raise ArtifactError(f"{path} is damaged ({error}); {advice}") from error
+
+
+# As they were when they were imported: an edit since then did not train anything.
+_AS_IMPORTED = {
+    file: file.read_bytes()
+    for file in (
+        Path(__file__).with_name(name) for name in (*_TRAINING_SOURCES, "curriculum.py")
+    )
+}
 
 
 def training_source_hash(trainer: Callable) -> str:
@@ -284,8 +311,21 @@ def training_source_hash(trainer: Callable) -> str:
     files = [Path(__file__).with_name(name) for name in _TRAINING_SOURCES]
     files.append(Path(sys.modules[trainer.__module__].__file__))
     for file in dict.fromkeys(files):
-        digest.update(file.read_bytes())
+        digest.update(_AS_IMPORTED.get(file) or file.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _defaults(trainer: Callable) -> dict:
+    """What a trainer's recipe is where nothing is said."""
+    parameters = inspect.signature(trainer).parameters.values()
+    return {
+        p.name: p.default for p in parameters
+        if p.kind is p.KEYWORD_ONLY and p.name != "progress"
+    }
+
+
+def _shapes(solution: Solution) -> tuple[int, int]:
+    return solution.W_xh.shape[1], solution.W_hy.shape[0]
 
 
 def load_or_train(
@@ -318,7 +358,8 @@ def load_or_train(
     construction = make_construction(construction)
     seeds = check_seeds(seeds)
     trainer = train if trainer is None else trainer
-    n_hidden = recipe.get("n_hidden", inspect.signature(trainer).parameters["n_hidden"].default)
+    recipe = {**_defaults(trainer), **recipe}
+    n_hidden = recipe["n_hidden"]
     stamp = {
         "task": task.name, "task_parameters": task.parameters, "construction": construction.name,
         "recipe": json.loads(json.dumps(recipe)), "trainer": trainer.__name__,
@@ -331,7 +372,11 @@ def load_or_train(
     for seed, file in files.items():
         if file.exists():
             stored = load_solution(file)
-            if all(stored.meta.get(key) == value for key, value in stamp.items()):
+            current = {**stored.meta, "n_hidden": stored.n_hidden, "shapes": _shapes(stored)}
+            wanted = {
+                **stamp, "seed": seed, "n_hidden": n_hidden, "shapes": (task.n_in, task.n_out)
+            }
+            if all(current.get(key) == value for key, value in wanted.items()):
                 solutions[seed] = stored
     missing = [seed for seed in seeds if seed not in solutions]
     if missing:

@@ -108,6 +108,7 @@ def trials_figure(task: Task, trials: Trials, what: str, n: int = 3) -> tuple[Fi
 
     ``what`` says in words what a trial looks like, for the alt text.
     """
+    n = min(n, len(trials.inputs))
     figure, axes = plt.subplots(
         2, n, figsize=(3.4 * n, 4.2), sharex=True, sharey="row", squeeze=False
     )

@@ -171,7 +171,12 @@ class FlipFlop(Task):
         self._require_count("length", "n_bits")
         self._require_count("response_delay", "interval_min", "interval_max", least=0)
         self._require(0 < self.pulse_probability <= 1, "pulse_probability", "in (0, 1]")
-        self._require(self.target_amplitude > 0, "target_amplitude", "positive")
+        self._require(0 < self.target_amplitude < math.inf, "target_amplitude", "positive, finite")
+        self._require(
+            self.schedule == "bernoulli" or self.length > 1 + self.response_delay,
+            "length",
+            "longer than the first response, 1 + response_delay",
+        )
         self._require(
             self.interval_max >= self.interval_min and self.response_delay + self.interval_min > 0,
             "interval_max",
@@ -261,6 +266,7 @@ class Sine(Task):
         self._require_count("n_frequencies", "cue_steps", least=0)
         self._require(self.n_frequencies != 1, "n_frequencies", "0 or at least 2")
         self._require(0 < self.frequency_min, "frequency_min", "positive")
+        self._require(math.isfinite(self.cue_offset), "cue_offset", "finite")
         self._require(
             self.frequency_min <= self.frequency_max < 0.5,
             "frequency_max",
@@ -339,8 +345,10 @@ class Integration(Task):
         object.__setattr__(self, "coherences", tuple(float(c) for c in self.coherences))
         finite = all(math.isfinite(c) and c != 0 for c in self.coherences)
         self._require(bool(self.coherences) and finite, "coherences", "finite, non-zero numbers")
-        self._require(self.noise >= 0, "noise", "at least 0")
-        self._require(self.decision_amplitude > 0, "decision_amplitude", "positive")
+        self._require(0 <= self.noise < math.inf, "noise", "at least 0 and finite")
+        self._require(
+            0 < self.decision_amplitude < math.inf, "decision_amplitude", "positive, finite"
+        )
         self._require_choice("target", ("integral", "decision"))
         self._require_choice("context", ("stimulus", "trial"))
         self._require_choice("counted", ("all", "response"))

@@ -216,3 +216,44 @@ def test_no_pickle_in_a_solution(tmp_path, solution):
     header_size = int.from_bytes(path.read_bytes()[:8], "little")
     header = json.loads(path.read_bytes()[8 : 8 + header_size])
     assert set(header) == {"W_xh", "W_hh", "W_hy", "history", "__metadata__"}
+
+
+@pytest.mark.parametrize(("change", "named"), [
+    ({"alpha": 7.0}, "'alpha' holds.*7.0"),
+    ({"alpha": "wide"}, "'alpha' holds 'wide'"),
+    ({"seed": "first"}, "'seed' holds 'first'"),
+    ({"n_hidden": 0}, "'n_hidden' holds.*0"),
+    ({"removed": "XX"}, "unknown subset 'XX'.*RR"),
+])
+def test_results_with_impossible_labels_are_refused(tmp_path, change, named):
+    with pytest.raises(ArtifactError, match=f"bad.csv.*{named}"):
+        write_results(results(**change), tmp_path / "bad.csv")
+
+
+def test_defaults_of_the_recipe_count(tmp_path):
+    given = {k: v for k, v in TINY.items() if k != "progress"}
+    other = load_or_train(
+        tmp_path, pl.Sine(), "dense_orthogonal", [0], progress=False, **given, learning_rate=0.5
+    )[0]
+    default = load_or_train(
+        tmp_path, pl.Sine(), "dense_orthogonal", [0], progress=False, **given
+    )[0]
+    assert not np.array_equal(other.W_hh, default.W_hh)
+
+
+def test_a_file_under_another_seeds_name_is_not_that_seed(tmp_path):
+    first, second = load_or_train(tmp_path, pl.Sine(), "dense_orthogonal", [0, 1], **TINY)
+    folder = Paths(tmp_path).ensemble(pl.Sine(), "dense_orthogonal", 8)
+    (folder / "seed-0.safetensors").write_bytes((folder / "seed-1.safetensors").read_bytes())
+    again = load_or_train(tmp_path, pl.Sine(), "dense_orthogonal", [0], **TINY)[0]
+    assert np.array_equal(again.W_hh, first.W_hh)
+
+
+@pytest.mark.parametrize("header", ["[]", "null", '"x"', "{"])
+def test_a_header_that_is_no_table_is_named(tmp_path, header):
+    arrays = {"W_xh": np.zeros((3, 2)), "W_hh": np.zeros((3, 3)), "W_hy": np.zeros((1, 3)),
+              "history": np.zeros(1)}
+    path = tmp_path / "s.safetensors"
+    safetensors.numpy.save_file(arrays, path, metadata={"paperlib": header})
+    with pytest.raises(ArtifactError, match="s.safetensors.*delete it"):
+        load_solution(path)

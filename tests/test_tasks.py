@@ -155,3 +155,34 @@ def test_streams_are_independent():
         for seed in range(5) for stream in ("weights", "data", "evaluation")
     }
     assert len({tuple(v) for v in draws.values()}) == len(draws)
+
+
+@pytest.mark.parametrize("convention", ["decision", "running_integral_context_on"])
+def test_integration_streams_context_and_noise(convention):
+    task = make_task("integration", convention)
+    inputs = task.sample(4000, generator(0, "data")).inputs
+    window = slice(task.fixation, task.fixation + task.stimulus)
+    shown = inputs[:, window if task.context == "stimulus" else slice(None), 2:]
+    assert (shown.sum(2) == 1).all() and (shown == shown[:, :1]).all()
+    assert (inputs[:, :, 2:].sum((1, 2)) == shown.shape[1]).all()
+    assert abs(shown[:, 0, 0].mean() - 0.5) < 0.04  # either stream counts half of the time
+    coherence = inputs[:, window, :2].mean(1)
+    assert abs(np.corrcoef(coherence.T.numpy())[0, 1]) < 0.08
+    outside = inputs[:, : task.fixation, :2]
+    assert abs(outside.std() - task.noise) < 0.05 * task.noise
+    inside = inputs[:, window, :2] - coherence[:, None]
+    assert abs(inside.std() - task.noise) < 0.05 * task.noise
+
+
+def test_running_integral_accumulates_the_noise_too():
+    task = make_task("integration", "running_integral", noise=0.5)
+    inputs, targets, _ = task.sample(16, generator(0, "data"))
+    window = slice(task.fixation, task.fixation + task.stimulus)
+    cued = inputs[:, task.fixation, 2:].argmax(1)
+    stream = inputs[torch.arange(16), window, cued]
+    torch.testing.assert_close(targets[:, window, 0], stream.cumsum(1) / task.stimulus)
+
+
+def test_conventions_say_what_they_are_called():
+    rates = [make_task("flip_flop", f"pulses_{p}").pulse_probability for p in ("0.05", "0.10")]
+    assert rates == [0.05, 0.1]

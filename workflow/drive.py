@@ -287,6 +287,8 @@ def main(argv: list[str] | None = None) -> int:
             raise WorkflowError(f"--cores must be at least 1, not {options.cores}")
         if options.names and options.what != "notebooks":
             raise WorkflowError(f"{options.what} takes no notebook names")
+        if options.what == "book":
+            book.check_destination((ROOT / options.html).resolve())
         if options.what == "nbmake":
             paths = write_nbmake(options.profile)
             print(f"wrote {len(paths)} notebooks to build/nbmake")

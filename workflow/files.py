@@ -9,7 +9,7 @@ from pathlib import Path
 from workflow import WorkflowError
 from workflow.catalogue import ROOT
 
-FOLDERS = ("results", "figures", "notebooks", "provenance", "logs")
+FOLDERS = ("results", "figures", "notebooks", "provenance", "logs", "solutions")
 
 
 def relative(path: Path) -> str:

@@ -220,6 +220,11 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
     partial = final.with_name(f".{name}.partial.ipynb")
     notebook.cells.append(nbformat.v4.new_code_cell(PROBE, id="probe"))
     started, begun = time.monotonic(), time.time()
+    # What it runs on, as it is now: an edit during the run must not pass for what was run.
+    made_from = ingredients(name, row, folder)
+    # The old record and pages describe the old results, which this run may replace.
+    for path in (folder / "provenance" / f"{name}.json", final):
+        path.unlink(missing_ok=True)
     stale = {path: path.stat().st_mtime_ns for path in _existing(row, folder)}
     log_path = folder / "logs" / f"{name}.log"
     with open(log_path, "w", encoding="utf-8") as log, tempfile.TemporaryDirectory() as scratch:
@@ -256,7 +261,7 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
         "profile": profile or "by hand",
         "parameters": values,
         "seeds": values.get("seeds"),
-        **provenance.git_state(),
+        **made_from["git"],
         "started": datetime.fromtimestamp(begun, UTC).isoformat(timespec="seconds"),
         "wall_seconds": round(seconds, 2),
         "training_seconds": None if training is None else round(training, 2),
@@ -264,6 +269,31 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
         "threads": 1,
         "processor": provenance.machine(),
         "results": {file: provenance.sha256(folder / file) for file in row.results},
+        "inputs": made_from["inputs"],
+        "reads": made_from["reads"],
+        "sources": made_from["sources"],
+    }
+    now = ingredients(name, row, folder)
+    if any(now[kind] != made_from[kind] for kind in ("inputs", "reads", "sources")):
+        changed = [
+            file for kind in ("inputs", "reads", "sources") for file in now[kind]
+            if now[kind][file] != made_from[kind].get(file)
+        ]
+        raise WorkflowError(
+            f"{', '.join(changed) or 'a source'} changed while {name} ran: run it again"
+        )
+    write_atomic(folder / "provenance" / f"{name}.json", json.dumps(record, indent=1) + "\n")
+    write_atomic(final, nbformat.writes(executed) + "\n")
+    failed.unlink(missing_ok=True)
+    share = f", training {training:.0f} s" if training else ""
+    progress.say(f"done in {seconds:.0f} s{share}")
+    return record
+
+
+def ingredients(name: str, row: catalogue.Row, folder: Path) -> dict[str, dict]:
+    """Commit, and hashes of the results, files and sources that a run starts from."""
+    return {
+        "git": provenance.git_state(),
         "inputs": {
             f"results/{need}.csv": provenance.sha256(folder / f"results/{need}.csv")
             for need in row.needs
@@ -274,12 +304,6 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
             for file in (f"notebooks/{name}.py", *catalogue.sources(row))
         },
     }
-    write_atomic(folder / "provenance" / f"{name}.json", json.dumps(record, indent=1) + "\n")
-    write_atomic(final, nbformat.writes(executed) + "\n")
-    failed.unlink(missing_ok=True)
-    share = f", training {training:.0f} s" if training else ""
-    progress.say(f"done in {seconds:.0f} s{share}")
-    return record
 
 
 def _existing(row: catalogue.Row, folder: Path) -> list[Path]:
