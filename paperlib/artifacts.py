@@ -22,7 +22,7 @@ import safetensors.numpy
 from .constructions import Construction, make_construction
 from .network import Solution
 from .schur import SUBSETS
-from .tasks import TASKS, Task
+from .tasks import Task
 from .training import check_seeds, train
 
 __all__ = [

@@ -18,7 +18,15 @@ from tqdm import tqdm
 from .constructions import Construction, make_construction
 from .network import Solution, hidden_states
 from .tasks import Copy
-from .training import check_seeds, clip_members, generator, one_thread, stack_starts
+from .training import (
+    check_clip,
+    check_counts,
+    check_seeds,
+    clip_members,
+    generator,
+    one_thread,
+    stack_starts,
+)
 
 __all__ = ["Curriculum", "count_repeats", "train_copy", "training_sequences"]
 
@@ -181,11 +189,8 @@ def train_copy(
     if curriculum is None or isinstance(curriculum, dict):
         curriculum = Curriculum(**(curriculum or {}))
     construction, seeds = make_construction(construction), check_seeds(seeds)
-    for name, value in (("n_hidden", n_hidden), ("batch", batch)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    if not 0 <= clip < math.inf:
-        raise ValueError(f"clip must be at least 0 (no clipping) and finite, got {clip!r}")
+    check_counts(n_hidden=n_hidden, batch=batch)
+    check_clip(clip)
     with one_thread():
         run = _Run(task, construction, seeds, n_hidden, batch, clip, curriculum)
         members = run.fit(progress)

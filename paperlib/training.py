@@ -50,6 +50,19 @@ def check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     return tuple(map(int, seeds))
 
 
+def check_counts(**counts: int) -> None:
+    """Refuse, by name, what is not a positive integer."""
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a positive integer, got {value!r}")
+
+
+def check_clip(clip: float) -> None:
+    """Refuse what is no limit on a gradient's norm."""
+    if not 0 <= clip < math.inf:
+        raise ValueError(f"clip must be at least 0 (no clipping) and finite, got {clip!r}")
+
+
 @contextmanager
 def one_thread():
     """One thread: faster at these sizes, and numbers that do not depend on the core count."""
@@ -109,16 +122,12 @@ def train(
     """
     construction = make_construction(construction)
     seeds = check_seeds(seeds)
-    for name, value in (
-        ("n_hidden", n_hidden), ("epochs", epochs),
-        ("batches_per_epoch", batches_per_epoch), ("batch", batch),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    check_counts(
+        n_hidden=n_hidden, epochs=epochs, batches_per_epoch=batches_per_epoch, batch=batch
+    )
     if not 0 < learning_rate < math.inf:
         raise ValueError(f"learning_rate must be positive and finite, got {learning_rate!r}")
-    if not 0 <= clip < math.inf:
-        raise ValueError(f"clip must be at least 0 (no clipping) and finite, got {clip!r}")
+    check_clip(clip)
     recipe = {
         "n_hidden": n_hidden, "epochs": epochs, "batches_per_epoch": batches_per_epoch,
         "batch": batch, "learning_rate": learning_rate, "clip": clip,

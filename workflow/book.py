@@ -19,7 +19,7 @@ from pathlib import Path
 
 import yaml
 
-from workflow import WorkflowError, catalogue, provenance
+from workflow import WorkflowError, provenance
 from workflow.catalogue import ROOT
 from workflow.files import cannot_write, relative
 
