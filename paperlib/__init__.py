@@ -23,7 +23,13 @@ from .artifacts import (
     write_results,
 )
 from .constructions import cayley, dense_default, dense_normal, dense_orthogonal, make_construction
-from .curriculum import Curriculum, count_repeats, train_copy, training_sequences
+from .curriculum import (
+    Curriculum,
+    count_repeats,
+    criterion_rows,
+    train_copy,
+    training_sequences,
+)
 from .metrics import fvu, replay_accuracy, replay_by_lag, s_dt
 from .network import Solution, rollout
 from .schur import SUBSETS, OrderedSchur, Sectors, ordered_schur
@@ -35,9 +41,9 @@ __version__ = "0.1.0"
 __all__ = [
     "SUBSETS", "ArtifactError", "Copy", "Curriculum", "FlipFlop", "Integration", "OrderedSchur",
     "Paths", "Sectors", "Sine", "Solution", "Trials", "ablate", "ablation_profile", "cayley",
-    "count_repeats", "dense_default", "dense_normal", "dense_orthogonal", "figures", "fvu",
-    "generator", "load_or_train", "load_solution", "make_construction", "make_task",
-    "ordered_schur", "project_root", "read_results", "replay_accuracy", "replay_by_lag",
-    "report", "reported", "rollout", "s_dt", "save_solution", "train", "train_copy",
-    "training_sequences", "write_results",
+    "count_repeats", "criterion_rows", "dense_default", "dense_normal", "dense_orthogonal",
+    "figures", "fvu", "generator", "load_or_train", "load_solution", "make_construction",
+    "make_task", "ordered_schur", "project_root", "read_results", "replay_accuracy",
+    "replay_by_lag", "report", "reported", "rollout", "s_dt", "save_solution", "train",
+    "train_copy", "training_sequences", "write_results",
 ]

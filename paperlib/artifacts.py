@@ -52,6 +52,7 @@ QUANTITIES = {
     "removed_mass": "‖T − T̃‖_F / ‖T‖_F",
     "replay_accuracy": "fraction of (sequence, lag, channel) replayed with the right sign",
     "steps_to_solve": "batches of training until the criterion was reached; empty if it was not",
+    "horizon": "lags trained on when training ended",
     "training_overlap": "held-out sequences that training had seen",
     "n_R": "coordinates in the leading sector",
     "alpha_gap": "distance from the threshold αρ to the nearest modulus, over ρ",

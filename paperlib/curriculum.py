@@ -7,14 +7,18 @@ accuracy or reports that it did not; every number in it was chosen by steps to s
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from .artifacts import RESULT_COLUMNS
 from .constructions import Construction, make_construction
 from .network import Solution, hidden_states
 from .tasks import Copy
@@ -28,7 +32,9 @@ from .training import (
     stack_starts,
 )
 
-__all__ = ["Curriculum", "count_repeats", "train_copy", "training_sequences"]
+__all__ = [
+    "Curriculum", "count_repeats", "criterion_rows", "train_copy", "training_sequences",
+]
 
 _BLOCK = 50  # batches drawn at once from a member's stream of data
 
@@ -147,6 +153,26 @@ def count_repeats(held_out: Tensor, seen: Tensor) -> int:
     return sum(row.tobytes() in known for row in packed)
 
 
+def criterion_rows(solutions: Iterable[Solution]) -> pd.DataFrame:
+    """Whether and when solutions of `train_copy` met their criterion, as rows of results.
+
+    Returns
+    -------
+    DataFrame
+        ``steps_to_solve`` (NaN where unsolved) and ``horizon`` of every solution.
+    """
+    rows = []
+    for solution in solutions:
+        meta = solution.meta
+        where = (
+            meta["task"], meta["convention"], solution.construction, solution.n_hidden,
+            solution.seed, np.nan, "none",
+        )
+        steps = meta["steps"] if meta["solved"] else np.nan
+        rows += [(*where, "steps_to_solve", steps), (*where, "horizon", meta["horizon"])]
+    return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
+
+
 def train_copy(
     task: Copy,
     construction: Construction | str,
@@ -185,12 +211,23 @@ def train_copy(
     ------
     ValueError
         If a parameter is out of range.
+
+    Warns
+    -----
+    UserWarning
+        If there are fewer hidden units than signs to hold, so that no linear replay exists.
     """
     if curriculum is None or isinstance(curriculum, dict):
         curriculum = Curriculum(**(curriculum or {}))
     construction, seeds = make_construction(construction), check_seeds(seeds)
     check_counts(n_hidden=n_hidden, batch=batch)
     check_clip(clip)
+    if n_hidden < task.s * task.d:
+        warnings.warn(
+            f"n_hidden = {n_hidden} is below s · d = {task.s * task.d}, the signs to hold: "
+            "expect networks that use their whole budget and stay unsolved",
+            stacklevel=2,
+        )
     with one_thread():
         run = _Run(task, construction, seeds, n_hidden, batch, clip, curriculum)
         members = run.fit(progress)
@@ -256,7 +293,22 @@ class _Run:
                     )
                 if not self.active:
                     break
+            if progress and not all(m["solved"] for m in self.members):
+                bar.write(self._unsolved(), file=sys.stderr)
         return self.members
+
+    def _unsolved(self) -> str:
+        """Who is left unsolved, and where each one stood."""
+        stood = []
+        for m in self.members:
+            if not m["solved"]:
+                accuracy = np.mean(m["recent"][-self.curriculum.window :] or [np.nan])
+                state = "diverged" if m["diverged"] else f"accuracy {accuracy:.4f}"
+                stood.append(f"seed {m['seed']} at {self.stages[m['stage']][0]} lags ({state})")
+        return (
+            f"{len(stood)} of {len(self.members)} networks unsolved within the budget of "
+            f"{self.curriculum.max_steps} batches: {', '.join(stood)}"
+        )
 
     def _draw(self) -> None:
         for member in self.active:
@@ -265,28 +317,33 @@ class _Run:
 
     def _step(self, place: int) -> None:
         task, adam = self.task, self.adam
-        horizons = torch.tensor([self.stages[m["stage"]][0] for m in self.active])
-        rates = torch.tensor([self.stages[m["stage"]][1] for m in self.active])
-        longest = int(horizons.max())
-        symbols = torch.stack([m["block"][place] for m in self.active])  # (member, s, trial, d)
-        inputs, targets = task.unroll(symbols, longest)
-        counted = (torch.arange(longest) < horizons[:, None]).float()[..., None, None]
         parameters = {**adam.parameters, **self.fixed}
         for p in adam.parameters.values():
             p.grad = None
         W_hh = self.construction.assemble(parameters)
-        hidden = hidden_states(parameters["W_xh"], W_hh, inputs)[:, task.s :]
-        outputs = torch.bmm(parameters["W_hy"], hidden.flatten(1, 2).mT).mT.reshape(targets.shape)
-        entries = horizons * self.batch * task.d
-        losses = (counted * (outputs - targets).square()).sum((1, 2, 3)) / entries
+        losses, hits = torch.zeros(len(self.active)), torch.zeros(len(self.active))
+        for horizon, group in self._groups().items():
+            symbols = torch.stack([self.active[i]["block"][place] for i in group])
+            inputs, targets = task.unroll(symbols, horizon)  # (member, time, trial, d)
+            hidden = hidden_states(parameters["W_xh"][group], W_hh[group], inputs)[:, task.s :]
+            outputs = torch.bmm(parameters["W_hy"][group], hidden.flatten(1, 2).mT).mT
+            outputs = outputs.reshape(targets.shape)
+            losses[group] = (outputs - targets).square().mean((1, 2, 3))
+            hits[group] = (outputs.detach() * targets > 0).float().mean((1, 2, 3))
         losses.sum().backward()
         if self.clip:
             clip_members([p.grad for p in adam.parameters.values()], self.clip)
-        adam.step(rates)
-        hits = (counted * (outputs * targets > 0)).sum((1, 2, 3)) / entries
+        adam.step(torch.tensor([self.stages[m["stage"]][1] for m in self.active]))
         for member, loss, hit in zip(self.active, losses.tolist(), hits.tolist(), strict=True):
             member["losses"].append(loss)
             member["recent"].append(hit)
+
+    def _groups(self) -> dict[int, list[int]]:
+        """Members by horizon: those with a short one do not wait for the others."""
+        groups: dict[int, list[int]] = {}
+        for i, member in enumerate(self.active):
+            groups.setdefault(self.stages[member["stage"]][0], []).append(i)
+        return groups
 
     def _promote(self, last: bool) -> None:
         """Grow horizons, and let solved, diverged and timed-out members go."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+from itertools import product
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -19,7 +20,7 @@ from matplotlib.patches import Patch
 from .artifacts import Paths, write_atomically
 from .metrics import mean_sem
 from .network import Solution
-from .report import glue, mean_sem_text, number, per_seed, plain_label
+from .report import glue, mean_sem_text, number, of_solved, per_seed, plain_label
 from .schur import Sectors
 from .tasks import Task, Trials
 
@@ -28,6 +29,7 @@ BLOCK_COLOURS = {"none": "#000000", "RR": "#0072B2", "CR": "#D55E00", "CC": "#00
 CONSTRUCTION_MARKERS = {
     "dense_default": "s", "dense_orthogonal": "o", "dense_normal": "^", "cayley": "D"
 }
+UNSOLVED = {"marker": "x", "ms": 6, "alpha": 0.6}  # a network that missed its criterion
 PAPER_COLOUR = "#CC79A7"
 TARGET_COLOUR = "#999999"
 BLOCK_LABELS = {
@@ -460,12 +462,13 @@ def figure_1(
     """Replay accuracy under all eight subsets, one panel a construction: the paper's Figure 1.
 
     Pairs that differ only by also removing ``T_CC`` stand side by side, joined by a grey line for
-    the representative, the first seed; the other solutions are faint.
+    the representative, the first solved seed; the other solutions are faint, unsolved ones are
+    crosses.
 
     Parameters
     ----------
     results, paper : DataFrame
-        One α; ``paper`` from `paperlib.artifacts.reported`.
+        One α, and ``steps_to_solve``; ``paper`` from `paperlib.artifacts.reported`.
     titles : dict
         Title of each construction's panel, keyed by its name.
     """
@@ -479,7 +482,10 @@ def figure_1(
     )
     seen = []
     for ax, (construction, title) in zip(axes[0], titles.items(), strict=True):
-        ours = results[results["construction"] == construction]
+        ours, unsolved = (
+            part[part["construction"] == construction]
+            for part in (of_solved(results), of_solved(results, solved=False))
+        )
         theirs = paper[paper["construction"] == construction].set_index("removed")["value"]
         everywhere = theirs.get("each subset")
         for x, pair in enumerate(pairs.values()):
@@ -491,29 +497,80 @@ def figure_1(
                     "color": BLOCK_COLOURS["CC"] if filled else "black",
                     "marker": CONSTRUCTION_MARKERS[construction], "ls": "",
                 }
-                ax.plot(np.full(len(sample) - 1, place), sample[1:], ms=5, alpha=0.3, **style)
-                ax.plot(place, sample[0], ms=9, zorder=3, **style)
+                ax.plot(np.full(len(sample[1:]), place), sample[1:], ms=5, alpha=0.3, **style)
+                ax.plot(np.full(len(sample[:1]), place), sample[:1], ms=9, zorder=3, **style)
+                failed = per_seed(unsolved, "replay_accuracy", removed)
+                ax.plot(np.full(len(failed), place), failed, **style | UNSOLVED)
                 printed = theirs.get(removed, everywhere)
                 if printed is not None:
                     ax.plot(
                         place + 0.1, printed, marker="D", ms=6, color="black",
                         mfc=PAPER_COLOUR, ls="", zorder=4,
                     )
-                seen.append(f"{title} without {plain_label(removed)} {number(sample[0])}")
-            ax.plot(places, [sample[0] for sample in values], color="0.6", lw=1.5, zorder=2)
+                seen += [f"{title} without {plain_label(removed)} {number(v)}" for v in sample[:1]]
+            if len(values[0]):
+                ax.plot(places, [sample[0] for sample in values], color="0.6", lw=1.5, zorder=2)
         ax.axhline(0.5, color="0.6", lw=0.8, ls=":")
         ax.set_xticks(range(len(pairs)), list(pairs))
         ax.set(title=title, xlabel="removed")
     axes[0, 0].set_ylabel("replay accuracy")
     marker = CONSTRUCTION_MARKERS["dense_orthogonal"]
     handles = [
-        Line2D([], [], color="black", ls="", marker=marker, ms=9, label="first seed"),
+        Line2D([], [], color="black", ls="", marker=marker, ms=9, label="first solved seed"),
         Line2D(
             [], [], color=BLOCK_COLOURS["CC"], ls="", marker=marker, ms=9,
             label=f"also without {BLOCK_LABELS['CC']}",
         ),
-        Line2D([], [], color="black", ls="", marker=marker, ms=5, alpha=0.3, label="other seeds"),
+        Line2D([], [], color="black", ls="", marker=marker, ms=5, alpha=0.3, label="other solved"),
+        Line2D([], [], color="black", ls="", **UNSOLVED, label="not solved"),
         Line2D([], [], color="black", ls="", marker="D", mfc=PAPER_COLOUR, label="paper"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-    return figure, "Replay accuracy by removed couplings, first seed: " + "; ".join(seen) + "."
+    return figure, "Replay accuracy by removed couplings, first solved seed: " + "; ".join(seen) + "."
+
+
+def grid_figure(results: pd.DataFrame, solved_at: int) -> tuple[Figure, str]:
+    """Replay accuracy by width as trained and without each block, one panel a construction.
+
+    Parameters
+    ----------
+    results : DataFrame
+        One α, and ``steps_to_solve``.
+    solved_at : int
+        Width from which a linear replay fits; a line marks it.
+    """
+    names, widths = list(results["construction"].unique()), sorted(results["n_hidden"].unique())
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(3.3 * len(names), 4.2), sharex=True, sharey=True, squeeze=False
+    )
+    places = dict(zip(BLOCK_COLOURS, np.linspace(-0.27, 0.27, len(BLOCK_COLOURS)), strict=True))
+    seen = []
+    for ax, name in zip(axes[0], names, strict=True):
+        for solved in (True, False):
+            ours = of_solved(results, solved)
+            for (x, width), block in product(enumerate(widths), places):
+                cell = ours[(ours["construction"] == name) & (ours["n_hidden"] == width)]
+                values = per_seed(cell, "replay_accuracy", block)
+                style = {"marker": CONSTRUCTION_MARKERS[name], "ms": 6, "alpha": 0.7}
+                ax.plot(
+                    np.full(len(values), x + places[block]), values, ls="",
+                    color=BLOCK_COLOURS[block], **style if solved else UNSOLVED,
+                )
+                if len(values) and block == "none":
+                    state = "solved" if solved else "unsolved"
+                    seen.append(f"{name} {width} {state}: {mean_sem_text(values)}")
+        fit = np.interp(solved_at, widths, range(len(widths)))
+        ax.axvline(fit - 0.5, color="0.6", lw=0.8)
+        ax.axhline(0.5, color="0.6", lw=0.8, ls=":")
+        ax.set_xticks(range(len(widths)), widths)
+        ax.set(title=name.replace("_", " "), xlabel=r"width $N_h$", ylim=(-0.03, 1.03))
+    axes[0, 0].set_ylabel("replay accuracy")
+    handles = [
+        Line2D([], [], color=colour, ls="", marker="o", label=(
+            "as trained" if block == "none" else f"without {BLOCK_LABELS[block]}"
+        ))
+        for block, colour in BLOCK_COLOURS.items()
+    ]
+    handles.append(Line2D([], [], color="black", ls="", **UNSOLVED, label="not solved"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    return figure, "Replay accuracy by construction and width, as trained: " + "; ".join(seen) + "."

@@ -12,7 +12,7 @@ from .metrics import mean_sem
 
 __all__ = [
     "ablation_numbers", "ablation_table", "glue", "mean_sem_text", "number", "parameter",
-    "per_seed", "plain_label", "plus_minus", "range_text", "table",
+    "of_solved", "per_seed", "plain_label", "plus_minus", "range_text", "solved_text", "table",
 ]
 
 QUANTITY_LABELS = {
@@ -62,7 +62,7 @@ def mean_sem_text(values) -> str:
 def mean_sd_text(values) -> str:
     """``mean ± standard deviation`` over solutions as text."""
     values = np.asarray(values, dtype=float)
-    if not np.isfinite(values).all():
+    if not len(values) or not np.isfinite(values).all():
         return "not defined"
     return plus_minus(values.mean(), values.std(ddof=1) if len(values) > 1 else np.nan)
 
@@ -70,7 +70,7 @@ def mean_sd_text(values) -> str:
 def range_text(values) -> str:
     """``lowest to highest`` as text."""
     values = np.asarray(values, dtype=float)
-    if not np.isfinite(values).all():
+    if not len(values) or not np.isfinite(values).all():
         return "not defined"
     return f"{number(values.min())} to {number(values.max())}"
 
@@ -99,6 +99,35 @@ def per_seed(results: pd.DataFrame, quantity: str, removed: str = "none") -> np.
     """Values of one quantity under one ablation, in the order of the seeds."""
     rows = results[(results["quantity"] == quantity) & (results["removed"] == removed)]
     return rows.sort_values("seed")["value"].to_numpy(dtype=float)
+
+
+_NETWORK = ["construction", "n_hidden", "seed"]
+
+
+def _steps(results: pd.DataFrame) -> pd.Series:
+    rows = results[results["quantity"] == "steps_to_solve"]
+    if rows.empty:
+        raise ValueError("results without steps_to_solve do not say which networks are solved")
+    return rows.set_index(_NETWORK)["value"]
+
+
+def of_solved(results: pd.DataFrame, solved: bool = True) -> pd.DataFrame:
+    """Rows of the networks that reached their criterion, or of those that did not.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows ``steps_to_solve`` to tell them apart by.
+    """
+    steps = _steps(results)
+    chosen = steps.index[steps.notna() == solved]
+    return results[pd.MultiIndex.from_frame(results[_NETWORK]).isin(chosen)]
+
+
+def solved_text(results: pd.DataFrame) -> str:
+    """``4 of 5``: how many networks reached their criterion."""
+    steps = _steps(results)
+    return f"{steps.notna().sum()} of {len(steps)}"
 
 
 def ablation_numbers(results: pd.DataFrame) -> dict[str, str]:

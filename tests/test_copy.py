@@ -7,7 +7,13 @@ import pytest
 import torch
 
 from paperlib.constructions import CONSTRUCTIONS, cayley, cayley_D
-from paperlib.curriculum import Curriculum, _Adam, train_copy, training_sequences
+from paperlib.curriculum import (
+    Curriculum,
+    _Adam,
+    criterion_rows,
+    train_copy,
+    training_sequences,
+)
 from paperlib.metrics import replay_accuracy
 from paperlib.network import Solution
 from paperlib.schur import ordered_schur
@@ -152,13 +158,28 @@ def test_a_member_leaves_without_touching_the_others():
         np.testing.assert_allclose(alone.W_hh, solution.W_hh, atol=1e-4)
 
 
-def test_the_budget_ends_a_run_and_says_so():
-    (solution,) = train_copy(
-        Copy(), "dense_default", [0], n_hidden=8, batch=4, progress=False,
-        curriculum={"max_steps": 7},
-    )
+def test_the_budget_ends_a_run_and_says_so(capsys):
+    with pytest.warns(UserWarning, match="n_hidden = 8 is below s · d = 64"):
+        (solution,) = train_copy(
+            Copy(), "dense_default", [0], n_hidden=8, batch=4,
+            curriculum={"max_steps": 7},
+        )
+    said = capsys.readouterr().err
+    assert "1 of 1 networks unsolved within the budget of 7 batches: seed 0 at 8 lags" in said
     assert not solution.meta["solved"] and solution.meta["steps"] == 7
     assert solution.meta["horizon"] == 8
+
+
+def test_a_criterion_is_told_apart_from_a_budget():
+    solutions = train_copy(
+        SMALL, "dense_orthogonal", [0, 1, 2], **FAST,
+        curriculum={"window": 10, "max_steps": 60, "promote_at": 0.9, "solve_at": 0.9},
+    )
+    rows = criterion_rows(solutions).set_index(["quantity", "seed"])["value"]
+    for solution in solutions:
+        steps = solution.meta["steps"] if solution.meta["solved"] else math.nan
+        assert rows["steps_to_solve", solution.seed] == pytest.approx(steps, nan_ok=True)
+        assert rows["horizon", solution.seed] == solution.meta["horizon"]
 
 
 def test_training_sequences_are_those_of_training(monkeypatch):

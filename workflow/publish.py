@@ -58,8 +58,8 @@ def publish(name: str, out: Path) -> list[Path]:
 def readme_table() -> str:
     """The README's table: every number the paper prints that we remake, beside ours."""
     lines = [
-        "| what | notebook | remake it | paper | ours, mean ± SEM |",
-        "|---|---|---|---|---|",
+        "| what | notebook | remake it | paper | ours, mean ± SEM | networks |",
+        "|---|---|---|---|---|---|",
     ]
     results = {name: read_results(PUBLISHED / f"{name}.csv") for name in SHOWN.values()}
     for _, printed in reported().iterrows():
@@ -70,8 +70,12 @@ def readme_table() -> str:
         ours = results[SHOWN[place]]
         ours = ours[
             (ours["task"] == printed["task"]) & (ours["construction"] == printed["construction"])
-            & (ours["alpha"] == printed["alpha"])
         ]
+        networks = str(ours["seed"].nunique())
+        if printed["task"] == "copy":
+            networks = f"{report.solved_text(ours)} solved"
+            ours = report.of_solved(ours)
+        ours = ours[ours["alpha"] == printed["alpha"]]
         values = report.per_seed(ours, printed["quantity"], printed["removed"])
         what = TITLES.get(printed["task"], printed["construction"].replace("_", " "))
         what += f": {report.QUANTITY_LABELS[printed['quantity']]}"
@@ -80,10 +84,8 @@ def readme_table() -> str:
         theirs = printed["words"] or report.plus_minus(printed["value"], printed["sem"])
         lines.append(
             f"| {place}, {what} | `{SHOWN[place]}` | `make notebook NAME={SHOWN[place]}` | "
-            f"{theirs} | {report.mean_sem_text(values)} |"
+            f"{theirs} | {report.mean_sem_text(values)} | {networks} |"
         )
-    seeds = {f"{n['seed'].nunique()} ({name})" for name, n in results.items()}
-    lines += ["", f"Networks per task and construction: {', '.join(sorted(seeds))}."]
     return "\n".join(lines)
 
 
