@@ -230,13 +230,15 @@ def _check_results(results: pd.DataFrame, path: Path | str) -> None:
         raise ArtifactError(f"{path}: the same number stands twice: {row}")
 
 
-def reported(task: str | None = None) -> pd.DataFrame:
+def reported(task: str | None = None, as_printed: bool = False) -> pd.DataFrame:
     """Every number that the paper prints, ``book/reported.csv``.
 
     Parameters
     ----------
     task : str, optional
         Only this task's rows.
+    as_printed : bool
+        All columns as text, digit for digit: 1.0 and 1.00 round differently.
 
     Returns
     -------
@@ -247,7 +249,10 @@ def reported(task: str | None = None) -> pd.DataFrame:
     path = project_root() / "book" / "reported.csv"
     if not path.is_file():
         raise ArtifactError(f"{path} does not exist: work in a checkout of the book")
-    table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""], "sem": [""]})
+    if as_printed:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    else:
+        table = pd.read_csv(path, keep_default_na=False, na_values={"value": [""], "sem": [""]})
     return table if task is None else table[table["task"] == task].reset_index(drop=True)
 
 
