@@ -12,7 +12,7 @@ import pandas as pd
 import yaml
 
 from .artifacts import QUANTITIES, ArtifactError, project_root, reported
-from .report import plain_label
+from .report import TASK_LABELS, plain_label
 from .schur import SUBSETS
 from .tasks import TASKS
 
@@ -160,9 +160,12 @@ def _claim(entry: dict, row: dict, rule: str) -> Claim:
         evidence = {"construction": row["construction"], "n_hidden": int(row["n_hidden"])}
         evidence["alpha"] = float(row["alpha"])
     evidence |= entry.get("evidence", {})
-    text = entry["claim"].format(
-        removed=plain_label(removed) if removed in SUBSETS else "", alpha=row.get("alpha", "")
-    )
+    text = entry["claim"]
+    if row is not entry:
+        text = text.format(
+            removed=plain_label(removed) if removed in SUBSETS else "", alpha=row["alpha"],
+            task=TASK_LABELS[task], network=row["construction"].replace("_", " ").replace("cay", "Cay"),
+        )
     claim = Claim(
         id=row["id"], where=row["where"], claim=text,
         tasks=tuple(task) if isinstance(task, list) else (task,), quantity=row["quantity"],

@@ -17,10 +17,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from ._ledger import printed_interval
 from .artifacts import Paths, write_atomically
 from .metrics import mean_sem
 from .network import Solution
-from .report import glue, mean_sem_text, number, of_solved, per_seed, plain_label
+from .report import (
+    QUANTITY_LABELS,
+    glue,
+    mean_sem_text,
+    number,
+    of_solved,
+    per_seed,
+    plain_label,
+)
 from .schur import Sectors
 from .tasks import Task, Trials
 
@@ -32,6 +41,11 @@ CONSTRUCTION_MARKERS = {
 UNSOLVED = {"marker": "x", "ms": 6, "alpha": 0.6}  # a network that missed its criterion
 PAPER_COLOUR = "#CC79A7"
 TARGET_COLOUR = "#999999"
+# Marker and colour of a verdict, none of them a block's: vivid where the claim fails.
+VERDICT_STYLES = {
+    "not reproduced": ("X", "#000000"), "same direction": ("^", "#E69F00"),
+    "not decidable": ("s", "#BBBBBB"), "reproduced": ("o", "#56B4E9"),
+}
 BLOCK_LABELS = {
     "none": "nothing", "RR": r"$T_{RR}$", "CR": r"$T_{C\to R}$", "CC": r"$T_{CC}$"
 }
@@ -574,3 +588,73 @@ def grid_figure(results: pd.DataFrame, solved_at: int) -> tuple[Figure, str]:
     handles.append(Line2D([], [], color="black", ls="", **UNSOLVED, label="not solved"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure, "Replay accuracy by construction and width, as trained: " + "; ".join(seen) + "."
+
+
+def claims_figure(verdicts: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
+    """Every printed number that a claim is about, and ours relative to it, a row each.
+
+    Parameters
+    ----------
+    verdicts : DataFrame
+        From `paperlib.claims.judge`; rows of the rule ``value`` are drawn.
+    paper : DataFrame
+        From `paperlib.artifacts.reported`.
+    """
+    drawn = verdicts[verdicts["rule"] == "value"]
+    rows = drawn.join(paper.set_index("id")[["construction", "alpha"]], on="id")
+    rows["who"] = rows["construction"].where(rows["task"] == "copy", rows["task"])
+    rows["group"] = rows["where"].str.split(" and ").str[0] + ", " + rows["who"].str.replace("_", " ")
+    figure, ax = plt.subplots(figsize=(9.5, 1.8 + 0.26 * (len(rows) + rows["group"].nunique())))
+    labels, seen = [], []
+    for group, members in rows.groupby("group", sort=False):
+        labels.append(rf"$\bf{{{group.replace(' ', '~')}}}$")
+        for row in members.itertuples():
+            what = QUANTITY_LABELS[row.quantity]
+            if row.removed != "none":
+                what += f" without {plain_label(row.removed)}"
+            if members["alpha"].nunique() > 1:
+                what += f", α = {row.alpha}"
+            _claim_row(ax, len(labels), row)
+            labels.append(what)
+            if row.verdict != "reproduced":
+                seen.append(f"{group}, {what}: {row.paper}, ours {number(row.ours)}, {row.verdict}")
+    ax.axvline(0, color=PAPER_COLOUR, lw=1, zorder=0)
+    ax.set_xscale("symlog", linthresh=0.1, linscale=1)
+    widest = max(1.0, np.abs(ax.get_xlim()).max())
+    ticks = [t for t in (-100, -10, -1, -0.1, 0, 0.1, 1, 10, 100) if abs(t) <= widest]
+    ax.set_xticks(ticks, [f"{100 * t:+.0f} %".replace("-", "−") if t else "paper" for t in ticks])
+    ax.set_xticks([], minor=True)
+    ax.set_yticks(range(len(labels)), labels, fontsize="small")
+    ax.tick_params(axis="y", length=0)
+    ax.set(xlabel="ours minus the printed number, as a share of it")
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.grid(axis="x", color="0.9")
+    handles = [
+        Line2D([], [], color=colour, lw=2, marker=marker, ms=8, mec="black", label=verdict)
+        for verdict, (marker, colour) in VERDICT_STYLES.items()
+    ]
+    handles.append(Line2D([], [], color=PAPER_COLOUR, lw=7, alpha=0.6, label="paper, as rounded"))
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+    counts = rows["verdict"].value_counts()
+    alt = "Printed numbers and ours beside them: " + ", ".join(
+        f"{counts.get(verdict, 0)} {verdict}" for verdict in VERDICT_STYLES
+    )
+    return figure, f"{alt}. {'; '.join(seen)}{'.' if seen else ''}".strip()
+
+
+def _claim_row(ax: plt.Axes, y: int, row) -> None:
+    """The printed number with its rounding, and our mean with its interval, relative to it."""
+    printed = float(row.paper)
+
+    def relative(values):
+        return (np.asarray(values, dtype=float) - printed) / abs(printed)
+
+    marker, colour = VERDICT_STYLES[row.verdict]
+    ax.plot(
+        relative(printed_interval(row.paper)), [y, y], color=PAPER_COLOUR, lw=7, alpha=0.6,
+        solid_capstyle="butt",
+    )
+    ax.plot(relative([row.low, row.high]), [y, y], color=colour, lw=2)
+    ax.plot(
+        relative([row.ours]), [y], ls="", marker=marker, ms=8, mfc=colour, mec="black", mew=0.8
+    )

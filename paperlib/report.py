@@ -11,13 +11,17 @@ from pandas.io.formats.style import Styler
 from .metrics import mean_sem
 
 __all__ = [
-    "ablation_numbers", "ablation_table", "glue", "mean_sem_text", "number", "parameter",
+    "ablation_numbers", "ablation_table", "claims_table", "glue", "mean_sem_text", "number", "parameter",
     "of_solved", "per_seed", "plain_label", "plus_minus", "range_text", "solved_text", "table",
 ]
 
 QUANTITY_LABELS = {
     "fvu": "FVU", "delta_fvu": "ΔFVU", "s_dt": "S_ΔT", "removed_mass": "removed mass",
     "replay_accuracy": "replay accuracy", "n_R": "n_R",
+}
+TASK_LABELS = {
+    "copy": "copy", "flip_flop": "the flip-flop", "sine": "sine generation",
+    "integration": "integration",
 }
 PLAIN_LABELS = {"none": "nothing", "RR": "T_RR", "CR": "T_C→R", "CC": "T_CC"}
 
@@ -222,3 +226,39 @@ def replay_table(results: pd.DataFrame) -> pd.DataFrame:
                 "removed mass": mean_sem_text(per_seed(ours, "removed_mass", removed)),
             })
     return pd.DataFrame(rows)
+
+
+def claims_table(
+    verdicts: pd.DataFrame, printed: pd.DataFrame, order: tuple[str, ...]
+) -> pd.DataFrame:
+    """Claims with the paper's value, ours and the verdict, as texts; the pages are links.
+
+    Parameters
+    ----------
+    verdicts : DataFrame
+        From `paperlib.claims.judge`.
+    printed : DataFrame
+        ``reported(as_printed=True)``, for the printed errors.
+    order : tuple of str
+        Verdicts in the order of the rows.
+    """
+    sems = printed.set_index("id")["sem"]
+    rows = []
+    by_verdict = sorted(verdicts.to_dict("records"), key=lambda row: order.index(row["verdict"]))
+    for row in by_verdict:
+        sem, known = sems.get(row["id"], ""), np.isfinite(row["ours"])
+        ours = {
+            "value": number(row["ours"]), "rank": f"correlation {number(row['ours'])}",
+            "share": f"in {row['ours'] * row['n']:.0f} networks" if known else "—",
+            "construction": f"removed mass at most {number(row['ours'], 2)}",
+        }.get(row["rule"], "—")
+        rows.append({
+            "claim": row["claim"], "place": row["where"],
+            "paper": f"{row['paper']}\u00a0±\u00a0{sem}" if sem else row["paper"] or "—",
+            "ours": ours,
+            "interval": range_text([row["low"], row["high"]]) if np.isfinite(row["low"]) else "—",
+            "networks": row["n"] or "—",
+            "verdict": f"{row['verdict']}: {row['reason']}" if row["reason"] else row["verdict"],
+            "made by": f'<a href="{row["page"]}.html">{row["page"].replace("_", " ")}</a>',
+        })
+    return pd.DataFrame(rows or [{"claim": "none"}])

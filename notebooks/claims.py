@@ -1,0 +1,110 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Claims, one by one
+#
+# What does the paper claim, and which of it do networks trained here bear out?
+#
+# **You will see** every number and every statement of the paper's results with a verdict that a program gives by rules fixed beforehand: first what fails, then what holds.
+# **Before this** run the notebooks that make the evidence: [Table 1](table_1.ipynb), [Figure 1](figure_1.ipynb), [Figure 2](figure_2.ipynb) and [What the paper leaves open](open_choices.ipynb); this one only reads their results.
+
+# %%
+import pandas as pd
+
+import paperlib as pl
+from paperlib import claims, figures, report
+
+figures.use_style()
+
+# %% tags=["parameters"]
+out = "build/interactive"  # folder of the results, relative to the repository
+evidence = "run"  # what decides: results of this "run", or the "published" ones
+
+# %% [markdown]
+# ## Judging
+#
+# The claims are the entries of `book/claims.yml`, in our words; the numbers stay in `book/reported.csv`, digit for digit as printed.
+# A smoke-sized run is refused as evidence.
+
+# %%
+ledger, folder = claims.read_ledger(), claims.evidence_folder(evidence, out)
+verdicts = claims.judge(ledger, folder)
+claims.write_verdicts(verdicts, pl.Paths(out).results / "claims.csv")
+
+# %%
+counts = verdicts["verdict"].value_counts()
+for verdict in claims.VERDICTS:
+    key = f"n_{verdict.replace(' ', '_')}"
+    report.glue({key: int(counts.get(verdict, 0))})
+sources = {"run": "this run", "published": "the published run"}
+report.glue({"n_claims": len(verdicts), "evidence": sources[evidence]})
+printed = pl.reported(as_printed=True)
+
+# %% [markdown]
+# Of {glue:text}`n_claims` claims, {glue:text}`n_not_reproduced` are not reproduced, {glue:text}`n_same_direction` go in the same direction, {glue:text}`n_not_decidable` are not decidable, {glue:text}`n_reproduced` are reproduced and {glue:text}`n_true_by_construction` are true by construction.
+# What decides are the results of {glue:text}`evidence`.
+#
+# ## What fails, in part or in whole
+
+# %%
+held = verdicts["verdict"].isin(["reproduced", "true by construction"])
+failed = report.claims_table(verdicts[~held], printed, claims.VERDICTS)
+report.table(failed, "Claims that are not borne out in full.")
+
+# %% [markdown]
+# A claim goes in the *same direction* where our effect has the paper's sign but another size, or where most networks agree but too few to be sure.
+# It is *not decidable* where our networks differ too much, or where the paper does not give enough to decide it.
+#
+# ## What holds
+
+# %%
+good = report.claims_table(verdicts[held], printed, claims.VERDICTS)
+report.table(good, "Claims that hold.")
+
+# %% [markdown]
+# A number is *reproduced* where further networks of ours can be expected to meet it; where ours differ widely, that asks for little, so the interval belongs to the verdict.
+# What is *true by construction* was not tested by anybody: it says that nothing was removed.
+#
+# ## All numbers at a glance
+
+# %%
+drawn = figures.claims_figure(verdicts, pl.reported())
+figures.publish(drawn, "claims", out)
+
+# %% [markdown]
+# ```{glue:figure} claims
+# :name: fig-claims
+#
+# Every printed number and ours: marks are means over our networks, lines the 95-percent interval for as many further networks as the paper averages, bands the numbers that round to the printed one. The axis is linear around zero and logarithmic beyond; what is true by construction is left out.
+# ```
+#
+# ## The rules
+
+# %%
+used = verdicts["rule"].value_counts()
+rows = [
+    {"rule": name, "claims": int(used.get(name, 0)), "what it means": text}
+    for name, text in claims.read_rules().items()
+]
+report.table(pd.DataFrame(rows), "The rules, fixed before any verdict was seen.")
+
+# %% [markdown]
+# ## Summary
+#
+# {glue:text}`n_reproduced` of {glue:text}`n_claims` claims are reproduced here, {glue:text}`n_same_direction` more in direction; {glue:text}`n_not_reproduced` are not.
+# A verdict is one of our networks under our reading of each task, and the readings are part of it.
+# No rule and no margin was changed after a verdict was seen.
+#
+# **Where next**: [Table 1](table_1.ipynb), or [rerun it with your own parameters](../book/rerun.md).
