@@ -5,7 +5,7 @@ PY := .venv/bin/python
 DRIVE = $(PY) -m workflow.drive $(if $(EXECUTOR),--executor $(EXECUTOR))
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv book smoke notebook test lock clean
+.PHONY: help .venv book smoke notebook compare test lock clean
 
 help:  ## list the targets
 	@awk -F ':.*  ## ' '/^[.a-z]+:.*  ## / {printf "%-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,11 @@ notebook: .venv  ## run one notebook again, after those it reads: make notebook 
 	@test -n "$(NAME)" || { echo "make notebook: say which, as in NAME=figure_2; one of:" \
 	  $(basename $(notdir $(wildcard notebooks/*.py))) >&2; exit 2; }
 	$(DRIVE) --profile $(PROFILE) notebooks $(NAME) --force
+
+compare: .venv  ## two runs beside each other: make compare A=published B=build/paper
+	@test -n "$(A)" -a -n "$(B)" || { echo "make compare: say which folders, as in" \
+	  "A=published B=build/paper" >&2; exit 2; }
+	$(PY) -m workflow.compare $(A) $(B)
 
 # The tests read the smoke profile's book in a folder of its own: a reader's _build/html stays.
 # Removed first, because an incremental build does not repeat its warnings.

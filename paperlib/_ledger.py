@@ -162,9 +162,10 @@ def _claim(entry: dict, row: dict, rule: str) -> Claim:
     evidence |= entry.get("evidence", {})
     text = entry["claim"]
     if row is not entry:
+        network = row["construction"].replace("_", " ")
         text = text.format(
             removed=plain_label(removed) if removed in SUBSETS else "", alpha=row["alpha"],
-            task=TASK_LABELS[task], network=row["construction"].replace("_", " ").replace("cay", "Cay"),
+            task=TASK_LABELS[task], network="Cayley" if network == "cayley" else network,
         )
     claim = Claim(
         id=row["id"], where=row["where"], claim=text,

@@ -251,11 +251,14 @@ def _rank(claim: Claim, networks: pd.DataFrame, resamples: int = 999) -> dict:
 
     def correlation(samples):
         cells = np.stack([np.median(sample, axis=0) for sample in samples])
-        return stats.spearmanr(cells[:, :3].ravel(), cells[:, 3:].ravel()).statistic
+        x, y = cells[:, :3].ravel(), cells[:, 3:].ravel()
+        return stats.spearmanr(x, y).statistic if np.ptp(x) and np.ptp(y) else np.nan
 
     rng = np.random.default_rng(0)
     drawn = [correlation([rng.choice(g, len(g)) for g in groups]) for _ in range(resamples)]
     numbers = (n, correlation(groups), *np.quantile(drawn, TAILS))
+    if np.isnan(numbers[1]):
+        return _found("not decidable", "all cells are equal: there is no order", *numbers)
     if not numbers[1] < below:
         return _found("not reproduced", "the correlation reaches the bound", *numbers)
     if n < FEWEST or not numbers[3] < below:
@@ -270,7 +273,8 @@ def _construction(claim: Claim, networks: pd.DataFrame) -> dict:
     if n and largest <= ROUNDING:  # NaN is not
         verdict, reason = "true by construction", "no coupling holds more than rounding"
     else:
-        verdict, reason = "not decidable", "the couplings hold mass" if n else "no network to judge by"
+        verdict = "not decidable"
+        reason = "the couplings hold mass" if n else "no network to judge by"
     return {**_found(verdict, reason, n, largest if n else np.nan), "quantity": "removed_mass"}
 
 

@@ -603,7 +603,8 @@ def claims_figure(verdicts: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
     drawn = verdicts[verdicts["rule"] == "value"]
     rows = drawn.join(paper.set_index("id")[["construction", "alpha"]], on="id")
     rows["who"] = rows["construction"].where(rows["task"] == "copy", rows["task"])
-    rows["group"] = rows["where"].str.split(" and ").str[0] + ", " + rows["who"].str.replace("_", " ")
+    rows["group"] = rows["where"].str.split(" and ").str[0] + ", " + rows["who"]
+    rows["group"] = rows["group"].str.replace("_", " ")
     figure, ax = plt.subplots(figsize=(9.5, 1.8 + 0.26 * (len(rows) + rows["group"].nunique())))
     labels, seen = [], []
     for group, members in rows.groupby("group", sort=False):

@@ -11,8 +11,8 @@ from pandas.io.formats.style import Styler
 from .metrics import mean_sem
 
 __all__ = [
-    "ablation_numbers", "ablation_table", "claims_table", "glue", "mean_sem_text", "number", "parameter",
-    "of_solved", "per_seed", "plain_label", "plus_minus", "range_text", "solved_text", "table",
+    "ablation_numbers", "ablation_table", "claims_table", "glue", "mean_sem_text", "number",
+    "of_solved", "parameter", "per_seed", "plain_label", "plus_minus", "range_text", "solved_text", "table",
 ]
 
 QUANTITY_LABELS = {

@@ -150,6 +150,7 @@ def make(*arguments):
         (["book", "EXECUTOR=slurm"], "workflow.drive --executor slurm --profile paper book"),
         (["smoke"], "workflow.drive --profile smoke book"),
         (["notebook", "NAME=figure_2"], "--profile paper notebooks figure_2 --force"),
+        (["compare", "A=published", "B=build/paper"], "workflow.compare published build/paper"),
         (["test"], "pytest --nbmake"),
     ],
 )

@@ -1,0 +1,261 @@
+"""Compare the results of two runs, table by table, and the verdicts that rest on them.
+
+::
+
+    python -m workflow.compare published build/paper
+    python -m workflow.compare build/paper build/mine --html build/mine.html
+
+A and B are folders of runs, or ``published``. For every table that both have: the largest
+differences of each quantity over rows of the same network, rows that only one has, and in words
+whether the tables are equal, hold other networks from the same distribution, or differ. Then the
+claims of the paper whose verdicts differ. A page says it all, the terminal a summary.
+"""
+
+import argparse
+import sys
+from html import escape
+from math import comb
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from paperlib import ArtifactError, claims, read_results, report
+from paperlib.artifacts import RESULT_COLUMNS
+from workflow import WorkflowError
+from workflow.catalogue import ROOT
+from workflow.files import cannot_write, relative, write_atomic
+
+KEYS = list(RESULT_COLUMNS[:-1])
+ENSEMBLE = ["task", "convention", "construction", "n_hidden"]
+ROUNDING = 1e-9  # absolute or relative
+LEVEL = 0.05  # of the test, over all ensembles of a table
+RESAMPLES = 1999
+STYLE = """body {font: 16px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em}
+table {border-collapse: collapse; margin: 1em 0; font-size: 0.9em}
+th, td {border-bottom: 1px solid #ccc; padding: 0.2em 0.8em; text-align: left}"""
+
+
+def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
+    """Results tables of a run's folder, or of a flat one; that of the claims is no such table.
+
+    Raises
+    ------
+    WorkflowError
+        If there is no such folder.
+    ArtifactError
+        If a table is damaged or of another schema.
+    """
+    if not folder.is_dir():
+        raise WorkflowError(f"there is no folder {relative(folder)}")
+    nested = folder / "results"
+    files = sorted((nested if nested.is_dir() else folder).glob("*.csv"))
+    return {path.stem: read_results(path) for path in files if path.stem != "claims"}
+
+
+def differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+    """Rows of either table with both values, and how far apart they are.
+
+    Returns
+    -------
+    DataFrame
+        The key columns, ``value_a``, ``value_b``, ``_merge``, ``absolute`` and ``relative``; a
+        value that only one of them has is infinitely far from the other.
+    """
+    both = a.merge(b, on=KEYS, how="outer", suffixes=("_a", "_b"), indicator=True)
+    x, y = both["value_a"], both["value_b"]
+    same = (x == y) | (x.isna() & y.isna())
+    with np.errstate(invalid="ignore"):
+        both["absolute"] = (x - y).abs().where(~same, 0.0).fillna(np.inf)
+        size = pd.concat([x.abs(), y.abs()], axis=1).max(axis=1)
+        both["relative"] = (both["absolute"] / size).where(~same, 0.0).fillna(np.inf)
+    return both
+
+
+def by_quantity(both: pd.DataFrame) -> pd.DataFrame:
+    """The largest differences of each quantity; lags are taken together."""
+    name = both["quantity"].str.replace(r"_lag_\d+$", "_lag", regex=True)
+    rows = []
+    for quantity, group in both.groupby(name, sort=False):
+        common = group[group["_merge"] == "both"]
+        rows.append({
+            "quantity": quantity, "rows in both": len(common),
+            "largest absolute difference": common["absolute"].max(),
+            "largest relative difference": common["relative"].max(),
+            "only in A": (group["_merge"] == "left_only").sum(),
+            "only in B": (group["_merge"] == "right_only").sum(),
+        })
+    return pd.DataFrame(rows)
+
+
+def same_distribution(a: pd.DataFrame, b: pd.DataFrame) -> tuple[str, str]:
+    """Whether the networks of two tables could be draws from one distribution.
+
+    For each ensemble, networks are exchanged between A and B at random: how often is the largest
+    difference in mean rank, over all numbers of the ensemble, as large as it is? One test for all
+    numbers, because those of a network are not independent. Over ensembles Bonferroni's bound, the
+    first step of Holm's procedure.
+
+    Returns
+    -------
+    str
+        A verdict.
+    str
+        How many networks it rests on.
+    """
+    a, b = (t[~t["quantity"].str.contains("_lag_")].assign(run=r) for t, r in ((a, "A"), (b, "B")))
+    cell = ["quantity", "removed", "alpha"]
+    found = []
+    for name, group in pd.concat([a, b]).groupby(ENSEMBLE):
+        wide = group.assign(alpha=group["alpha"].fillna(-1)).pivot(
+            index=["run", "seed"], columns=cell, values="value"
+        )
+        runs = wide.index.get_level_values("run")
+        shared = wide.loc[:, [set(runs[wide[c].notna()]) == {"A", "B"} for c in wide]]
+        n = tuple((runs == run).sum() for run in "AB")
+        if shared.empty:
+            continue
+        # What a network lacks, such as steps to a criterion that it missed, is beyond all others.
+        ranks = stats.rankdata(shared.fillna(np.inf).to_numpy(), axis=0)
+        ranks = (ranks - ranks.mean(axis=0)) / np.where(np.ptp(ranks, axis=0), ranks.std(axis=0), 1)
+        tested = stats.permutation_test(
+            [np.flatnonzero(runs == run) for run in "AB"],
+            lambda x, y: np.abs(ranks[x.astype(int)].mean(axis=0)).max(),
+            alternative="greater", n_resamples=RESAMPLES, rng=np.random.default_rng(0),
+        )
+        found.append((tested.pvalue, n, name))
+    if not found:
+        return "differs", "no ensemble in common"
+    counts = sorted({n for _, n, _ in found})
+    note = "networks per ensemble, A and B: " + ", ".join(f"{x} and {y}" for x, y in counts)
+    pvalue, _, name = min(found)
+    if pvalue * len(found) <= LEVEL:
+        return "differs", f"{note}; most in {' '.join(map(str, name))}"
+    # Two-sided: the A networks can all lie above those of B or all below.
+    least = [max(2 / comb(x + y, x), 1 / (RESAMPLES + 1)) for x, y in counts]
+    if min(least) * len(found) > LEVEL:
+        return "other networks, too few to tell from another distribution", note
+    return "other networks from the same distribution", note
+
+
+def compare(a: pd.DataFrame, b: pd.DataFrame) -> tuple[str, str, pd.DataFrame]:
+    """Verdict on two tables in words, a note, and the differences by quantity."""
+    both = differences(a, b)
+    common, counts = both[both["_merge"] == "both"], both["_merge"].value_counts()
+    near = np.minimum(common["absolute"], common["relative"])
+    alone = [f"{counts[side]} rows only in {name}" for side, name in (
+        ("left_only", "A"), ("right_only", "B")
+    ) if counts[side]]
+    if len(common) and (near == 0).all():
+        verdict, note = "equal", ""
+    elif len(common) and (near <= ROUNDING).all():
+        verdict, note = f"equal to rounding (≤ {ROUNDING:g})", ""
+    else:
+        verdict, note = same_distribution(a, b)
+    if alone and not note:
+        verdict += " where both have rows"
+    return verdict, "; ".join([*([note] if note else []), *alone]), by_quantity(both)
+
+
+def verdicts(a: Path, b: Path) -> pd.DataFrame:
+    """Every claim of the paper with what either run says of it; ``no evidence`` where none."""
+    rows = []
+    for claim in claims.read_ledger():
+        row = {"id": claim.id, "claim": claim.claim, "paper": claim.paper or "—"}
+        for name, folder in (("A", a), ("B", b)):
+            try:
+                judged = claims.judge([claim], folder).iloc[0]
+                row |= {name: report.number(judged["ours"]), f"verdict {name}": judged["verdict"]}
+            except ArtifactError:
+                row |= {name: "—", f"verdict {name}": "no evidence"}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def page(a: Path, b: Path, tables: dict, judged: pd.DataFrame, alone: str) -> str:
+    """The comparison as one HTML file that needs no other."""
+
+    def html(table: pd.DataFrame) -> str:
+        return table.to_html(
+            index=False, border=0, na_rep="—", float_format=lambda v: f"{v:.3g}"
+        )
+
+    changed = judged["verdict A"] != judged["verdict B"]
+    names = f"A = {escape(relative(a))}, B = {escape(relative(b))}"
+    parts = [f"<h1>Two runs compared</h1><p>{names}</p><p>{escape(alone)}</p>"]
+    summary = pd.DataFrame(
+        [(name, verdict, note) for name, (verdict, note, _) in tables.items()],
+        columns=["table", "verdict", "note"],
+    )
+    parts += ["<h2>Tables</h2>", html(summary)]
+    parts += ["<h2>Claims whose verdicts change</h2>"]
+    parts += [html(judged[changed]) if changed.any() else "<p>None.</p>"]
+    parts += [f"<h2>{escape(name)}</h2>{html(rows)}" for name, (_, _, rows) in tables.items()]
+    parts += ["<h2>All claims</h2>", html(judged)]
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Two runs compared'
+        f"</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
+    )
+
+
+def run(a: Path, b: Path, html: Path) -> str:
+    """Compare two folders, write the page, return the summary.
+
+    Raises
+    ------
+    WorkflowError
+        If a folder is missing, no table is in both, or the page can not be written.
+    ArtifactError
+        If a table is damaged or of another schema.
+    """
+    ours, theirs = read_tables(a), read_tables(b)
+    names = [name for name in ours if name in theirs]
+    if not names:
+        has = " and ".join(
+            f"{relative(folder)} has {', '.join(tables) or 'none'}"
+            for folder, tables in ((a, ours), (b, theirs))
+        )
+        raise WorkflowError(f"no results table is in both folders: {has}")
+    tables = {name: compare(ours[name], theirs[name]) for name in names}
+    alone = "; ".join(
+        f"only in {side}: {', '.join(sorted(set(these) - set(names)))}"
+        for side, these in (("A", ours), ("B", theirs)) if set(these) - set(names)
+    )
+    judged = verdicts(a, b)
+    try:
+        html.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkflowError(cannot_write(html, error)) from None
+    write_atomic(html, page(a, b, tables, judged, alone))
+    lines = [f"A = {relative(a)}, B = {relative(b)}"]
+    width = max(map(len, names))
+    for name, (verdict, note, _) in tables.items():
+        lines.append(f"{name:<{width}}  {verdict}" + (f" ({note})" if note else ""))
+    changed = judged[judged["verdict A"] != judged["verdict B"]]
+    lines += [alone] if alone else []
+    lines.append(f"{len(changed)} of {len(judged)} verdicts on claims change")
+    lines += [
+        f"  {row['id']}: {row['verdict A']} → {row['verdict B']} (paper {row['paper']})"
+        for _, row in changed.iterrows()
+    ]
+    return "\n".join([*lines, f"page: {relative(html)}"])
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run from a command line; 0 on success, 2 on an error."""
+    parser = argparse.ArgumentParser(prog="python -m workflow.compare")
+    parser.add_argument("a", metavar="A", help="folder of a run, or published")
+    parser.add_argument("b", metavar="B", help="another one")
+    parser.add_argument("--html", default="build/compare.html", help="page to write")
+    options = parser.parse_args(argv)
+    try:
+        print(run(ROOT / options.a, ROOT / options.b, ROOT / options.html))
+    except (WorkflowError, ArtifactError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
