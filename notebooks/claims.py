@@ -105,6 +105,6 @@ report.table(pd.DataFrame(rows), "The rules, fixed before any verdict was seen."
 #
 # {glue:text}`n_reproduced` of {glue:text}`n_claims` claims are reproduced here, {glue:text}`n_same_direction` more in direction; {glue:text}`n_not_reproduced` are not.
 # A verdict is one of our networks under our reading of each task, and the readings are part of it.
-# No rule and no margin was changed after a verdict was seen.
+# No rule and no margin was changed after a verdict was seen; the means of earlier, smaller ensembles were known when they were written.
 #
 # **Where next**: [Table 1](table_1.ipynb), or [rerun it with your own parameters](../book/rerun.md).
