@@ -127,3 +127,10 @@ for (name, n_hidden), cell in results.groupby(["construction", "n_hidden"], sort
         row[report.plain_label(removed)] = report.mean_sd_text(values)
     rows.append(row)
 report.table(pd.DataFrame(rows), "Removed mass, mean ± SD.")
+
+# %% [markdown]
+# ## Summary
+#
+# TODO
+#
+# **Where next**: [copy trained in other ways](copy_recipes.ipynb).
