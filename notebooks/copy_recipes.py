@@ -72,6 +72,7 @@ rows = [{"recipe": name, "differs in": text} for name, text in WHAT.items()]
 report.table(pd.DataFrame(rows), "The recipes.")
 
 # %%
+pl.check_alpha(alpha)  # before it costs a training
 task, start, tables = pl.Copy(s=s, d=d, lags=lags), perf_counter(), []
 SHOWN = ["steps_to_solve", "horizon", "n_R", "removed_mass", "replay_accuracy"]
 for name, changed in RECIPES.items() if train_here else ():

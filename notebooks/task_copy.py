@@ -55,6 +55,8 @@ n_trials = 512  # held-out sequences of the evaluation
 # To be held for ever, the sequence must circulate: a linear network would have the {glue:text}`s`-th roots of unity as eigenvalues, {glue:text}`d` times each, which takes {glue:text}`needed` of the {glue:text}`n_hidden` hidden units.
 
 # %%
+for threshold in (alpha, *alphas):
+    pl.check_alpha(threshold)  # before it costs a training
 task = pl.Copy(s=s, d=d, lags=lags)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
 report.glue({**task.parameters, "needed": s * d, "n_hidden": n_hidden})
