@@ -75,6 +75,9 @@ for removed in pl.SUBSETS:
         values = report.per_seed(ours, "replay_accuracy", removed)
         theirs = paper[paper["construction"] == name].set_index("removed")["value"]
         printed = theirs.get(removed, theirs.get("each subset"))
+        report.glue({f"{name}_{removed}": report.mean_sd_text(values)})
+        if printed is not None:
+            report.glue({f"{name}_{removed}_paper": report.number(printed)})
         rows.append({
             "removed": report.plain_label(removed),
             "network": title,

@@ -61,6 +61,8 @@ for (name, alpha), group in solved.groupby(["construction", "alpha"], sort=False
     for label, (quantity, removed) in cells.items():
         values = report.per_seed(group, quantity, removed)
         theirs = printed.get((name, alpha, quantity, removed))
+        if label == "full" and theirs is not None:
+            report.glue({f"{name}_full_paper": report.number(theirs)})
         rows.append({
             "network": titles[name],
             "α": report.number(alpha),

@@ -52,6 +52,7 @@ n_trials = 2048  # held-out trials of the evaluation
 # In the convention used here a channel gets a pulse with probability {glue:text}`pulse_probability` per step, every step counts, and the output answers in the step of the pulse.
 
 # %%
+pl.check_alpha(alpha)  # before it costs a training
 task = pl.make_task("flip_flop", convention)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
 what = "Inputs are rare single-step pulses; each target holds its last sign."

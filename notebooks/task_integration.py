@@ -53,6 +53,7 @@ n_trials = 2048  # held-out trials of the evaluation
 # In the convention used here it is a decision: plus or minus {glue:text}`decision_amplitude`, the sign of the cued stream's coherence, from the first response step on, and zero before; every step counts, and the noise has a standard deviation of {glue:text}`noise` per step.
 
 # %%
+pl.check_alpha(alpha)  # before it costs a training
 task = pl.make_task("integration", convention)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
 what = "Two noisy streams and two context lines; the target is a late step."

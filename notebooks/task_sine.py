@@ -52,6 +52,7 @@ n_trials = 2048  # held-out trials of the evaluation
 # In the convention used here the frequency is uniform between {glue:text}`frequency_min` and {glue:text}`frequency_max` cycles per step, the cue is the frequency over its largest value, shown throughout, and the target starts at phase zero.
 
 # %%
+pl.check_alpha(alpha)  # before it costs a training
 task = pl.make_task("sine", convention)
 trials = task.sample(n_trials, pl.generator(0, "evaluation"))
 what = "A constant input level; the target is a sine, faster at higher levels."

@@ -32,7 +32,7 @@ from .curriculum import (
 )
 from .metrics import fvu, replay_accuracy, replay_by_lag, s_dt
 from .network import Solution, rollout
-from .schur import SUBSETS, OrderedSchur, Sectors, ordered_schur
+from .schur import SUBSETS, OrderedSchur, Sectors, check_alpha, ordered_schur
 from .tasks import Copy, FlipFlop, Integration, Sine, Trials, make_task
 from .training import generator, train
 
@@ -41,9 +41,9 @@ __version__ = "0.1.0"
 __all__ = [
     "SUBSETS", "ArtifactError", "Copy", "Curriculum", "FlipFlop", "Integration", "OrderedSchur",
     "Paths", "Sectors", "Sine", "Solution", "Trials", "ablate", "ablation_profile", "cayley",
-    "count_repeats", "criterion_rows", "dense_default", "dense_normal", "dense_orthogonal",
-    "figures", "fvu", "generator", "load_or_train", "load_solution", "make_construction",
-    "make_task", "ordered_schur", "project_root", "read_results", "replay_accuracy",
-    "replay_by_lag", "report", "reported", "rollout", "s_dt", "save_solution", "train",
-    "train_copy", "training_sequences", "write_results",
+    "check_alpha", "count_repeats", "criterion_rows", "dense_default", "dense_normal",
+    "dense_orthogonal", "figures", "fvu", "generator", "load_or_train", "load_solution",
+    "make_construction", "make_task", "ordered_schur", "project_root", "read_results",
+    "replay_accuracy", "replay_by_lag", "report", "reported", "rollout", "s_dt",
+    "save_solution", "train", "train_copy", "training_sequences", "write_results",
 ]

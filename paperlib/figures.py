@@ -659,3 +659,46 @@ def _claim_row(ax: plt.Axes, y: int, row) -> None:
     ax.plot(
         relative([row.ours]), [y], ls="", marker=marker, ms=8, mfc=colour, mec="black", mew=0.8
     )
+
+
+def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
+    """Replay accuracy by recipe (the ``convention``), one panel a subset, the paper as a line.
+
+    Parameters
+    ----------
+    results : DataFrame
+        One construction and α, and ``steps_to_solve``.
+    paper : DataFrame
+        From `paperlib.artifacts.reported`, one number per subset.
+    """
+    names, subsets = list(results["convention"].unique()), ("none", "RR", "CR", "CC", "RR+CR")
+    printed = paper.set_index("removed")["value"]
+    figure, axes = plt.subplots(
+        1, len(subsets), figsize=(2.6 * len(subsets), 1.5 + 0.45 * len(names)), sharex=True,
+        sharey=True,
+    )
+    seen = []
+    for ax, removed in zip(axes, subsets, strict=True):
+        for (y, name), solved in product(enumerate(names), (True, False)):
+            cell = of_solved(results[results["convention"] == name], solved)
+            values = per_seed(cell, "replay_accuracy", removed)
+            style = {"marker": CONSTRUCTION_MARKERS[results["construction"].iloc[0]], "alpha": 0.6}
+            ax.plot(
+                values, np.full(len(values), y), ls="",
+                color=BLOCK_COLOURS.get(removed, "0.35"), **style if solved else UNSOLVED,
+            )
+            if len(values):
+                seen.append(f"{name}, without {plain_label(removed)}: {mean_sem_text(values)}")
+        if removed in printed:
+            ax.axvline(printed[removed], color=PAPER_COLOUR, lw=2, label="paper")
+        ax.axvline(0.5, color="0.6", lw=0.8, ls=":")
+        ax.set(title="as trained" if removed == "none" else f"without {subset_label(removed)}")
+        ax.set_xlabel("replay accuracy")
+    axes[0].set_yticks(range(len(names)), names)
+    axes[0].invert_yaxis()
+    handles = [
+        Line2D([], [], color=PAPER_COLOUR, lw=2, label="paper"),
+        Line2D([], [], color="black", ls="", **UNSOLVED, label="criterion not met"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    return figure, "Replay accuracy by recipe. " + "; ".join(seen) + "."

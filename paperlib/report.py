@@ -105,7 +105,7 @@ def per_seed(results: pd.DataFrame, quantity: str, removed: str = "none") -> np.
     return rows.sort_values("seed")["value"].to_numpy(dtype=float)
 
 
-_NETWORK = ["construction", "n_hidden", "seed"]
+_NETWORK = ["task", "convention", "construction", "n_hidden", "seed"]
 
 
 def _steps(results: pd.DataFrame) -> pd.Series:

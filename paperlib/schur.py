@@ -22,7 +22,10 @@ from ._reorder import (
 )
 from .metrics import frobenius, removed_mass
 
-__all__ = ["SUBSETS", "OrderedSchur", "RejectedSwap", "SchurError", "Sectors", "ordered_schur"]
+__all__ = [
+    "SUBSETS", "OrderedSchur", "RejectedSwap", "SchurError", "Sectors", "check_alpha",
+    "ordered_schur",
+]
 
 SUBSETS = ("none", "RR", "CR", "CC", "RR+CR", "RR+CC", "CR+CC", "RR+CR+CC")
 
@@ -102,11 +105,7 @@ class OrderedSchur:
         TypeError, ValueError
             If alpha is not a number in (0, 1].
         """
-        if isinstance(alpha, bool) or not isinstance(alpha, numbers.Real):
-            raise TypeError(f"alpha must be a number in (0, 1], got {alpha!r}")
-        if not 0 < alpha <= 1:
-            raise ValueError(f"alpha must be in (0, 1], got {alpha!r}")
-        alpha, radius = float(alpha), self.spectral_radius
+        alpha, radius = check_alpha(alpha), self.spectral_radius
         group = chain(self.moduli, self.tie_width)
         reached = group[self.moduli >= alpha * radius - self.tie_width].max()
         n_R = int(np.count_nonzero(group <= reached))
@@ -119,6 +118,21 @@ class OrderedSchur:
             "CC": couplings & ~in_R[:, None] & ~in_R[None, :],
         }
         return Sectors(self, alpha, n_R, float(distance / radius) if radius else 0.0, masks)
+
+
+def check_alpha(alpha):
+    """``alpha`` as a float; a notebook asks before it trains.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is not a number in (0, 1].
+    """
+    if isinstance(alpha, bool) or not isinstance(alpha, numbers.Real):
+        raise TypeError(f"alpha must be a number in (0, 1], got {alpha!r}")
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha must be in (0, 1], got {alpha!r}")
+    return float(alpha)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import pytest
 
 from paperlib import figures, report
 from paperlib.artifacts import RESULT_COLUMNS
+from paperlib.schur import SUBSETS
 
 VALUES = {  # removed: ΔFVU of two networks, and their removed mass
     "RR": ((0.1, 0.3), 0.05), "CR": ((2.0, 0.2), 0.1), "CC": ((-0.5, -0.3), 0.2),
@@ -64,4 +65,68 @@ def test_figure_2_draws_the_table(results):
     diamonds = [line for line in damage.lines if line.get_marker() == "D"]
     assert [line.get_ydata()[0] for line in diamonds] == [1.73]
     assert "without T_C→R: 1.10" in alt
+    plt.close(figure)
+
+
+@pytest.fixture
+def copies():
+    """Three networks, the first unsolved; accuracy 0.9, 0.8, 0.7 whatever is removed."""
+    rows = []
+    for seed, steps in enumerate((np.nan, 300.0, 100.0)):
+        where = ("copy", "periodic_replay", "cayley", 8, seed)
+        rows.append((*where, np.nan, "none", "steps_to_solve", steps))
+        rows += [
+            (*where, 0.9, removed, "replay_accuracy", 0.9 - seed / 10) for removed in SUBSETS
+        ]
+    return pd.DataFrame(rows, columns=RESULT_COLUMNS)
+
+
+def test_unsolved_networks_are_kept_apart(copies):
+    assert report.solved_text(copies) == "2 of 3"
+    solved, unsolved = report.of_solved(copies), report.of_solved(copies, solved=False)
+    assert set(solved["seed"]) == {1, 2} and set(unsolved["seed"]) == {0}
+    assert len(solved) + len(unsolved) == len(copies)
+    with pytest.raises(ValueError, match="steps_to_solve"):
+        report.of_solved(copies[copies["quantity"] == "replay_accuracy"])
+
+
+def test_solved_means_one_construction_and_width(copies):
+    """The same seed may be solved at one width and not at another."""
+    other = copies.assign(n_hidden=9)
+    other.loc[other["quantity"] == "steps_to_solve", "value"] = [5.0, np.nan, 7.0]
+    solved = report.of_solved(pd.concat([copies, other]))
+    assert {*zip(solved["n_hidden"], solved["seed"], strict=True)} == {
+        (8, 1), (8, 2), (9, 0), (9, 2)
+    }
+
+
+def points(ax, marker):
+    return sorted(
+        float(y) for line in ax.lines if line.get_marker() == marker for y in line.get_ydata()
+    )
+
+
+def test_figure_1_represents_by_the_first_solved_network(copies):
+    paper = pd.DataFrame(columns=["construction", "removed", "value"])
+    figure, alt = figures.figure_1(copies, paper, {"cayley": "Cayley"})
+    (ax,) = figure.axes
+    large = [y for line in ax.lines if line.get_markersize() == 9 for y in line.get_ydata()]
+    np.testing.assert_allclose(large, 0.8)
+    np.testing.assert_allclose(points(ax, "x"), [0.9] * len(SUBSETS))
+    assert "Cayley without T_CC 0.8;" in alt and len(large) == len(SUBSETS)
+    plt.close(figure)
+
+
+def test_figure_1_of_unsolved_networks_alone(copies):
+    paper = pd.DataFrame(columns=["construction", "removed", "value"])
+    figure, _ = figures.figure_1(copies[copies["seed"] == 0], paper, {"cayley": "Cayley"})
+    assert len(points(figure.axes[0], "x")) == len(SUBSETS)
+    plt.close(figure)
+
+
+def test_grid_figure_marks_solved_and_unsolved(copies):
+    figure, alt = figures.grid_figure(copies, solved_at=8)
+    np.testing.assert_allclose(points(figure.axes[0], "x"), [0.9] * 4)
+    np.testing.assert_allclose(points(figure.axes[0], "D"), [0.7] * 4 + [0.8] * 4)
+    assert "cayley 8 unsolved: 0.9" in alt and "cayley 8 solved: 0.75" in alt
     plt.close(figure)
