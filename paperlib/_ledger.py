@@ -228,6 +228,11 @@ def statements(claim: Claim) -> list[str]:
     return given if isinstance(given, list) else [given]
 
 
+def columns_of(statement: str) -> set[str]:
+    """Columns of the wide table that a statement speaks of."""
+    return set(re.findall(r"\b[A-Za-z_]\w*", statement)) - {"and", "or", "not", "abs"}
+
+
 def holds(statement: str, networks: pd.DataFrame) -> pd.Series:
     """In which networks a statement holds; one that lacks a value does not bear it out.
 
@@ -236,8 +241,7 @@ def holds(statement: str, networks: pd.DataFrame) -> pd.Series:
     ArtifactError
         If the statement does not evaluate to true or false.
     """
-    names = set(re.findall(r"\b[A-Za-z_]\w*", statement)) - {"and", "or", "not", "abs"}
-    unknown = sorted(names - set(networks))
+    unknown = sorted(columns_of(statement) - set(networks))
     if unknown:
         raise ArtifactError(f"there is no {unknown[0]} for {statement!r}")
     try:
@@ -246,4 +250,4 @@ def holds(statement: str, networks: pd.DataFrame) -> pd.Series:
         raise ArtifactError(f"{statement!r} does not evaluate: {error}") from error
     if not isinstance(found, pd.Series) or found.dtype != bool:
         raise ArtifactError(f"{statement!r} is not true or false in each network")
-    return found & networks[sorted(names)].notna().all(axis=1)
+    return found & networks[sorted(columns_of(statement))].notna().all(axis=1)

@@ -7,7 +7,7 @@ for each quantity and what was removed, such as ``delta_fvu_CR``.
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from ._ledger import (
     Claim,
     allowed,
     column,
+    columns_of,
     holds,
     printed_interval,
     read_ledger,
@@ -33,8 +34,8 @@ from .schur import SUBSETS
 from .tasks import TASKS
 
 __all__ = [
-    "COLUMNS", "RULES", "TABLES", "VERDICTS", "Claim", "evidence_folder", "judge",
-    "printed_interval", "read_ledger", "read_rules", "write_verdicts",
+    "COLUMNS", "RULES", "TABLES", "VERDICTS", "Claim", "across", "evidence_folder", "judge",
+    "printed_interval", "read_evidence", "read_ledger", "read_rules", "write_verdicts",
 ]
 
 VERDICTS = (
@@ -81,7 +82,7 @@ def judge(
                 if stem not in tables:
                     if isinstance(evidence, Mapping):
                         raise ArtifactError(f"there is no {stem} among the evidence")
-                    tables[stem] = _read(stem, Path(evidence))
+                    tables[stem] = read_evidence(stem, Path(evidence))
                 networks = _networks(claim, tables[stem])
             found = RULES[claim.rule](claim, networks)
         except ArtifactError as error:
@@ -91,15 +92,62 @@ def judge(
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def across(ledger: list[Claim], results: pd.DataFrame) -> pd.DataFrame:
+    """Claims about one task, judged again under every convention of it in a table of results.
+
+    Parameters
+    ----------
+    ledger : list of Claim
+    results : DataFrame
+        In the results contract, of one construction, width and α; a recipe counts as a convention.
+
+    Returns
+    -------
+    DataFrame
+        As from `judge`, with ``convention`` as last column. Claims that need quantities, subsets
+        or thresholds that the table has not are left out.
+
+    Raises
+    ------
+    ArtifactError
+        As `judge`.
+    """
+    alphas, parts = set(results["alpha"].dropna()), []
+    for claim in ledger:
+        here = results[results["task"].isin(claim.tasks)]
+        if (
+            len(claim.tasks) > 1 or here.empty or claim.rule not in ("value", "share")
+            or not set(claim.evidence["alpha"]) <= alphas
+            or claim.evidence["construction"] not in set(here["construction"])
+            or not _needs(claim) <= {*map(column, here["quantity"], here["removed"])}
+        ):
+            continue
+        for convention in here["convention"].unique():
+            wanted = {**claim.evidence, "convention": convention}
+            found = judge([replace(claim, evidence=wanted)], {wanted["results"]: results})
+            parts.append(found.assign(convention=convention))
+    if not parts:
+        return pd.DataFrame(columns=[*COLUMNS, "convention"])
+    return pd.concat(parts, ignore_index=True)
+
+
+def _needs(claim: Claim) -> set[str]:
+    """Columns of the wide table, without α, that a claim's rule takes."""
+    if claim.rule == "value":
+        return {column(claim.quantity, claim.removed)}
+    return set().union(*map(columns_of, statements(claim)))
+
+
 def write_verdicts(verdicts: pd.DataFrame, path: Path | str) -> None:
-    """Write the table of `judge` as CSV, whole or not at all.
+    """Write the table of `judge` or `across` as CSV, whole or not at all.
 
     Raises
     ------
     ArtifactError
         If its columns or verdicts are others, or the file cannot be written.
     """
-    if tuple(verdicts.columns) != COLUMNS or not set(verdicts["verdict"]) <= set(VERDICTS):
+    columns = tuple(c for c in verdicts.columns if c != "convention")
+    if columns != COLUMNS or not set(verdicts["verdict"]) <= set(VERDICTS):
         raise ArtifactError(f"{path}: not a table of verdicts")
     with write_atomically(path) as temporary:
         verdicts.to_csv(temporary, index=False, float_format="%.17g", lineterminator="\n")
@@ -120,8 +168,14 @@ def evidence_folder(evidence: str, out: str | Path) -> Path:
     return Paths(out).root if evidence == "run" else project_root() / "published"
 
 
-def _read(stem: str, folder: Path) -> pd.DataFrame:
-    """A results table of a run's folder, or of a flat one; never a smoke-sized one."""
+def read_evidence(stem: str, folder: Path) -> pd.DataFrame:
+    """A results table of a run's folder, or of a flat one; never a smoke-sized one.
+
+    Raises
+    ------
+    ArtifactError
+        If it is missing, of another schema, or of the smoke profile.
+    """
     flat = not (folder / "results").is_dir()
     table = folder / ("" if flat else "results") / f"{stem}.csv"
     record = folder / ("" if flat else "provenance") / f"{stem}.json"

@@ -702,3 +702,84 @@ def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     return figure, "Replay accuracy by recipe. " + "; ".join(seen) + "."
+
+
+def profiles_figure(results: pd.DataFrame) -> tuple[Figure, str]:
+    """ΔFVU without each block by convention, one panel a task, one point a network.
+
+    ``results`` holds several conventions of each task, one α.
+    """
+    tasks = list(results["task"].unique())
+    counts = [results[results["task"] == task]["convention"].nunique() for task in tasks]
+    figure, axes = plt.subplots(
+        len(tasks), 1, figsize=(8.5, 1.2 * len(tasks) + 0.55 * sum(counts)), sharex=True,
+        squeeze=False, height_ratios=counts,
+    )
+    places, seen = dict(zip(("RR", "CR", "CC"), (-0.22, 0, 0.22), strict=True)), []
+    for ax, task in zip(axes[:, 0], tasks, strict=True):
+        groups = results[results["task"] == task].groupby("convention", sort=False)
+        for y, (label, group) in enumerate(groups):
+            for block, place in places.items():
+                values = per_seed(group, "delta_fvu", block)
+                ax.plot(
+                    values, np.full(len(values), y + place), "o", ms=5, alpha=0.7,
+                    color=BLOCK_COLOURS[block],
+                )
+                middle = number(np.median(values), 2)
+                seen.append(f"{task}, {label}, {plain_label(block)}: median {middle}")
+        ax.axvline(0, color="0.4", lw=0.8)
+        ax.set_xscale("symlog", linthresh=0.01)
+        ax.set(title=task.replace("_", "-"))
+        ax.set_yticks(range(len(groups)), list(groups.groups))
+        ax.set_ylim(len(groups) - 0.5, -0.5)
+        ax.grid(axis="x", color="0.92")
+    axes[-1, 0].set_xlabel(r"damage $\Delta$FVU (linear up to ±0.01, logarithmic beyond)")
+    handles = [
+        Line2D([], [], color=BLOCK_COLOURS[b], ls="", marker="o", label=f"without {BLOCK_LABELS[b]}")
+        for b in places
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    return figure, "ΔFVU by convention and removed block. " + "; ".join(seen) + "."
+
+
+def verdicts_figure(verdicts: pd.DataFrame, titles: dict[str, str]) -> tuple[Figure, str]:
+    """Verdicts by claim and convention as marks, one panel a task.
+
+    Parameters
+    ----------
+    verdicts : DataFrame
+        From `paperlib.claims.across`.
+    titles : dict
+        Of tasks, keyed by their names.
+    """
+    tasks = [task for task in titles if task in set(verdicts["task"])]
+    counts = [verdicts[verdicts["task"] == task]["id"].nunique() for task in tasks]
+    figure, axes = plt.subplots(
+        len(tasks), 1, figsize=(10, 2.2 * len(tasks) + 0.36 * sum(counts)), squeeze=False,
+        height_ratios=[count + 1.5 for count in counts],
+    )
+    seen = []
+    for ax, task in zip(axes[:, 0], tasks, strict=True):
+        ours = verdicts[verdicts["task"] == task]
+        claims, labels = list(ours["id"].unique()), list(ours["convention"].unique())
+        for row in ours.itertuples():
+            marker, colour = VERDICT_STYLES[row.verdict]
+            ax.plot(
+                labels.index(row.convention), claims.index(row.id), ls="", marker=marker, ms=10,
+                mfc=colour, mec="black", mew=0.6,
+            )
+        for claim, group in ours.groupby("id", sort=False):
+            held = (group["verdict"] == "reproduced").sum()
+            seen.append(f"{claim} reproduced under {held} of {len(group)}")
+        ax.set_xticks(range(len(labels)), [x.replace("_", " ") for x in labels], rotation=20)
+        ax.set_yticks(range(len(claims)), claims)
+        ax.set(title=titles[task], xlim=(-0.5, len(labels) - 0.5))
+        ax.set_ylim(len(claims) - 0.5, -0.5)
+        ax.grid(color="0.92")
+        ax.set_axisbelow(True)
+    handles = [
+        Line2D([], [], color=colour, ls="", marker=marker, ms=10, mec="black", label=verdict)
+        for verdict, (marker, colour) in VERDICT_STYLES.items()
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=4)
+    return figure, "Verdicts by claim and convention: " + "; ".join(seen) + "."

@@ -1,0 +1,122 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Which conclusions survive other readings
+#
+# The paper does not fix its tasks or its copy recipe. Which of its claims hold under every reading, and which under ours alone?
+#
+# **You will see** what removing each block costs under every convention of every task, and each claim judged again under each of them.
+# **Before this** read [what the paper leaves open](open_choices.ipynb), where the conventions are explained and were picked, and [the claims](claims.ipynb), whose rules are used here unchanged.
+
+# %%
+import pandas as pd
+
+import paperlib as pl
+from paperlib import claims, figures, report
+
+figures.use_style()
+
+# %% tags=["parameters"]
+out = "build/interactive"  # folder of the results, relative to the repository
+evidence = "run"  # what decides: results of this "run", or the "published" ones
+
+# %% [markdown]
+# ## The damage under every convention
+#
+# The full network's error picked the defaults; what follows was looked at only afterwards, and changed nothing.
+
+# %%
+folder = claims.evidence_folder(evidence, out)
+tasks = claims.read_evidence("open_choices", folder)
+copy = claims.read_evidence("copy_recipes", folder)
+profiles = figures.profiles_figure(tasks)
+figures.publish(profiles, "profiles", out)
+
+# %% [markdown]
+# ```{glue:figure} profiles
+# :name: fig-profiles
+#
+# Damage by removed block under every convention, one point a network. `clipped_at_1` is the default convention with each network's gradient limited to a norm of one; for copy see [other recipes](copy_recipes.ipynb).
+# ```
+#
+# ## Every claim, under every convention
+
+# %%
+ledger = claims.read_ledger()
+verdicts = pd.concat(
+    [claims.across(ledger, tasks), claims.across(ledger, copy)],
+    ignore_index=True,
+)
+written = pl.Paths(out).results / "conventions.csv"
+claims.write_verdicts(verdicts, written)
+titles = {
+    "copy": "copy, by recipe", "flip_flop": "flip-flop",
+    "sine": "sine generation", "integration": "integration",
+}
+figures.publish(figures.verdicts_figure(verdicts, titles), "conventions", out)
+
+# %% [markdown]
+# ```{glue:figure} conventions
+# :name: fig-conventions-verdicts
+#
+# The verdict on each claim about one task, by convention; the first column is the default. The names are those of [the ledger](claims.ipynb).
+# ```
+
+# %%
+rows, kept = [], {}
+for (task, name), group in verdicts.groupby(["task", "id"], sort=False):
+    held = group["verdict"] == "reproduced"
+    missed = group["verdict"] == "not reproduced"
+    kind = "all" if held.all() else "none" if not held.any() else "some"
+    kept[kind] = kept.get(kind, 0) + 1
+    default = group["verdict"].iloc[0]
+    rows.append({
+        "task": titles[task],
+        "claim": group["claim"].iloc[0],
+        "default": default,
+        "reproduced": f"under {held.sum()} of {len(group)}",
+        "not reproduced": f"under {missed.sum()} of {len(group)}",
+    })
+report.glue({"n_claims": len(rows)})
+report.glue({f"n_{kind}": kept.get(kind, 0) for kind in ("all", "some", "none")})
+report.table(pd.DataFrame(rows), "How many conventions bear a claim out.")
+
+# %% [markdown]
+# ## In how many networks
+#
+# Claims about single networks, by the share in which they hold.
+
+# %%
+shares = verdicts[verdicts["rule"] == "share"]
+for (task, title) in titles.items():
+    ours = shares[shares["task"] == task]
+    if ours.empty:
+        continue
+    counts = (ours["ours"] * ours["n"]).round().astype(int)
+    cells = counts.astype(str) + " of " + ours["n"].astype(str)
+    wide = ours.assign(cell=cells.where(ours["n"] > 0, "—")).pivot(
+        index="convention", columns="claim", values="cell"
+    )
+    wide = wide.reindex(ours["convention"].unique())[ours["claim"].unique()]
+    shown = wide.rename_axis(columns=None).reset_index()
+    display(report.table(shown, f"Networks that bear a claim out: {title}."))
+
+# %% [markdown]
+# ## Summary
+#
+# Of {glue:text}`n_claims` claims about one task, {glue:text}`n_all` are reproduced under every convention, {glue:text}`n_some` under some and {glue:text}`n_none` under none.
+# TODO
+#
+# **Where next**: [the claims](claims.ipynb), or [what the paper leaves open](open_choices.ipynb).
