@@ -170,8 +170,30 @@ report.glue({"s": s, "d": d, "linear": f"{1 - 2.0 ** (1 - s):.4f}"})
 report.table(pd.DataFrame(rows), "Narrow networks with a lower bar, lowest to highest.")
 
 # %% [markdown]
+# Their replay over all lags comes to {glue:text}`eager`, below what a linear network could reach, with {glue:text}`eager_n_R` coordinates in the leading sector.
+
+# %%
+dense = report.of_solved(results[results["construction"] != "cayley"])
+at = {"widest": max(widths), "tight": min(n for n in widths if n >= s * d)}
+for place, n_hidden in at.items():
+    cell = results[results["n_hidden"] == n_hidden]
+    report.glue({place: n_hidden, f"{place}_solved": report.solved_text(cell)})
+    for removed in ("RR", "CR", "CC"):
+        values = report.per_seed(
+            dense[dense["n_hidden"] == n_hidden], "replay_accuracy", removed
+        )
+        report.glue({f"{place}_{removed}": report.range_text(values)})
+cell = results[results["n_hidden"].isin(narrow)]
+report.glue({"narrow_solved": report.solved_text(cell) if narrow else "—"})
+mass = results[results["construction"] == "cayley"]
+mass = report.per_seed(mass, "removed_mass", "RR+CR+CC")
+report.glue({"cayley_mass": report.number(mass.max(initial=0), 2)})
+
+# %% [markdown]
 # ## Summary
 #
-# TODO
+# Of the networks of {glue:text}`widest` units {glue:text}`widest_solved` solve the task within {glue:text}`max_steps` batches, of those of {glue:text}`tight` units {glue:text}`tight_solved`, and of narrower ones {glue:text}`narrow_solved`.
+# Solved dense networks of {glue:text}`widest` units, whatever their start, keep {glue:text}`widest_RR` without `T_RR`, {glue:text}`widest_CR` without `T_C→R` and {glue:text}`widest_CC` without `T_CC`; at {glue:text}`tight` units it is {glue:text}`tight_CR` without `T_C→R`, so that width moves this number too.
+# In Cayley networks all couplings together hold at most {glue:text}`cayley_mass` of the norm, so that ablation changes nothing, solved or not.
 #
 # **Where next**: [copy trained in other ways](copy_recipes.ipynb).
