@@ -40,9 +40,8 @@ titles = {"dense_orthogonal": "dense orthogonal", "cayley": "Cayley"}
 folder = pl.Paths(out).results
 results = pl.read_results(folder / "task_copy.csv")
 measured = results["quantity"].isin(["replay_accuracy", "removed_mass"])
-steps = results["quantity"] == "steps_to_solve"
 results = results[
-    ((results["alpha"] == alpha) & measured | steps)
+    (results["alpha"] == alpha) & measured
     & results["construction"].isin(titles)
 ]
 pl.write_results(results, folder / "figure_1.csv")

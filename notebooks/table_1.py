@@ -44,9 +44,8 @@ titles = {"dense_orthogonal": "dense orthogonal", "cayley": "Cayley"}
 folder = pl.Paths(out).results
 results = pl.read_results(folder / "task_copy.csv")
 measured = results["quantity"].isin(["n_R", "replay_accuracy", "alpha_gap"])
-steps = results["quantity"] == "steps_to_solve"
 results = results[
-    (results["alpha"].isin(alphas) & measured | steps)
+    results["alpha"].isin(alphas) & measured
     & results["removed"].isin(["none", "CC", "CR"])
     & results["construction"].isin(titles)
 ]

@@ -40,7 +40,7 @@ lags = 128  # replayed steps
 seeds = [0, 1, 2, 3, 4]  # one network each, per construction
 batch = 64  # sequences per batch
 clip = 1.0  # largest gradient norm of a network; 0: no limit
-max_steps = 6000  # budget of batches; a network that needs more is unsolved
+max_steps = 6000  # budget of batches, whether or not the replay is right
 alpha = 0.9  # threshold of R, as a share of the spectral radius
 alphas = [0.85, 0.9, 0.95]  # thresholds of Table 1
 n_trials = 512  # held-out sequences of the evaluation
@@ -65,7 +65,7 @@ report.glue({"alpha": alpha, "n_trials": n_trials, "max_steps": max_steps})
 # %% [markdown]
 # ## Training to a criterion
 #
-# The paper does not give its recipe. Ours asks for a few lags first and for more once the replay is right, network by network, with a smaller learning rate at longer horizons; a network stops when it is solved or when the budget of {glue:text}`max_steps` batches is spent.
+# The paper does not give its recipe. Ours asks for a few lags first and for more once the replay is right, network by network, with a smaller learning rate at longer horizons; training ends when the replay is right or when the budget of {glue:text}`max_steps` batches is spent.
 # A network that is not solved is kept, counted and shown.
 
 # %%
@@ -87,11 +87,13 @@ for horizon, rate in rule.stages(lags):
 report.glue({
     "promote_at": f"{rule.promote_at:.4g}", "solve_at": f"{rule.solve_at:.4g}",
     "window": rule.window, "batch": batch, "clip": clip,
+    "solved_at": f"{report.SOLVED:.4g}",
 })
 report.table(pd.DataFrame(rows), "The stages of training.")
 
 # %% [markdown]
-# A network goes to the next stage when its replay accuracy over its last {glue:text}`window` batches reaches {glue:text}`promote_at`, and is solved when it reaches {glue:text}`solve_at` at the last stage; that is the early stopping, and nothing else is looked at.
+# A network goes to the next stage when its replay accuracy over its last {glue:text}`window` batches reaches {glue:text}`promote_at`, and training stops when it reaches {glue:text}`solve_at` at the last stage; that is the early stopping, and nothing else is looked at.
+# It is called solved if its replay of held-out sequences then reaches {glue:text}`solved_at` over all lags, whether or not training stopped before its budget was spent.
 # The loss is the mean squared error of the replayed symbols, over {glue:text}`batch` new sequences a batch, and a network's gradient is limited to a norm of {glue:text}`clip`.
 
 # %%
@@ -159,7 +161,7 @@ else:
 report.table(rows, "Networks that did not solve the task, kept apart.")
 
 # %% [markdown]
-# Solved are {glue:text}`dense_orthogonal_solved` dense orthogonal networks, in a median of {glue:text}`dense_orthogonal_steps` batches, and {glue:text}`cayley_solved` Cayley networks, in {glue:text}`cayley_steps`.
+# Solved are {glue:text}`dense_orthogonal_solved` dense orthogonal networks and {glue:text}`cayley_solved` Cayley networks; those that stopped before their budget was spent did so after a median of {glue:text}`dense_orthogonal_steps` and {glue:text}`cayley_steps` batches.
 # All of them together took {glue:text}`dense_orthogonal_seconds` and {glue:text}`cayley_seconds` seconds of training on one core here, where they were not read back from an earlier run.
 # That held-out sequences were never trained on is known, not assumed: the stream of training sequences is drawn again from its seed and compared. Of the {glue:text}`n_trials` held-out sequences, training had seen {glue:text}`dense_orthogonal_overlap` and {glue:text}`cayley_overlap`, summed over networks.
 #
@@ -167,10 +169,10 @@ report.table(rows, "Networks that did not solve the task, kept apart.")
 # The removed mass in the table says so.
 
 # %%
-first = {  # the first solved one; where none is, the first
-    name: next((one for one in members if one.meta["solved"]), members[0])
-    for name, members in solutions.items()
-}
+first = {}  # the first solved one; where none is, the first
+for name, members in solutions.items():
+    held = set(solved[solved["construction"] == name]["seed"])
+    first[name] = next((m for m in members if m.seed in held), members[0])
 splits = [pl.ordered_schur(one.W_hh).sectors(alpha) for one in first.values()]
 labels = [name.replace("_", " ") for name in first]
 spectrum = figures.spectrum_figure(splits, labels, roots=s)

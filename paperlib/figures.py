@@ -38,7 +38,7 @@ BLOCK_COLOURS = {"none": "#000000", "RR": "#0072B2", "CR": "#D55E00", "CC": "#00
 CONSTRUCTION_MARKERS = {
     "dense_default": "s", "dense_orthogonal": "o", "dense_normal": "^", "cayley": "D"
 }
-UNSOLVED = {"marker": "x", "ms": 6, "alpha": 0.6}  # a network that missed its criterion
+UNSOLVED = {"marker": "x", "ms": 6, "alpha": 0.6}  # a network that does not solve its task
 PAPER_COLOUR = "#CC79A7"
 TARGET_COLOUR = "#999999"
 # Marker and colour of a verdict, none of them a block's: vivid where the claim fails.
@@ -482,7 +482,7 @@ def figure_1(
     Parameters
     ----------
     results, paper : DataFrame
-        One α, and ``steps_to_solve``; ``paper`` from `paperlib.artifacts.reported`.
+        One α; ``paper`` from `paperlib.artifacts.reported`.
     titles : dict
         Title of each construction's panel, keyed by its name.
     """
@@ -549,7 +549,7 @@ def grid_figure(results: pd.DataFrame, solved_at: int) -> tuple[Figure, str]:
     Parameters
     ----------
     results : DataFrame
-        One α, and ``steps_to_solve``.
+        One α.
     solved_at : int
         Width from which a linear replay fits; a line marks it.
     """
@@ -667,7 +667,7 @@ def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
     Parameters
     ----------
     results : DataFrame
-        One construction and α, and ``steps_to_solve``.
+        One construction and α.
     paper : DataFrame
         From `paperlib.artifacts.reported`, one number per subset.
     """
@@ -698,7 +698,7 @@ def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
     axes[0].invert_yaxis()
     handles = [
         Line2D([], [], color=PAPER_COLOUR, lw=2, label="paper"),
-        Line2D([], [], color="black", ls="", **UNSOLVED, label="criterion not met"),
+        Line2D([], [], color="black", ls="", **UNSOLVED, label="not solved"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     return figure, "Replay accuracy by recipe. " + "; ".join(seen) + "."

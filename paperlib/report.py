@@ -105,33 +105,37 @@ def per_seed(results: pd.DataFrame, quantity: str, removed: str = "none") -> np.
     return rows.sort_values("seed")["value"].to_numpy(dtype=float)
 
 
+SOLVED = 0.999  # replay accuracy from which a copy network, as trained, counts as solved
 _NETWORK = ["task", "convention", "construction", "n_hidden", "seed"]
 
 
-def _steps(results: pd.DataFrame) -> pd.Series:
-    rows = results[results["quantity"] == "steps_to_solve"]
+def _as_trained(results: pd.DataFrame) -> pd.Series:
+    rows = results[
+        (results["quantity"] == "replay_accuracy") & (results["removed"] == "none")
+    ]
     if rows.empty:
-        raise ValueError("results without steps_to_solve do not say which networks are solved")
-    return rows.set_index(_NETWORK)["value"]
+        raise ValueError("no replay_accuracy as trained tells which networks are solved")
+    # The same at every α.
+    return rows.groupby(_NETWORK, sort=False)["value"].first()
 
 
 def of_solved(results: pd.DataFrame, solved: bool = True) -> pd.DataFrame:
-    """Rows of the networks that reached their criterion, or of those that did not.
+    """Rows of the networks whose held-out replay as trained reaches `SOLVED`, or of the others.
 
     Raises
     ------
     ValueError
-        If there are no rows ``steps_to_solve`` to tell them apart by.
+        If the table does not hold the accuracy as trained.
     """
-    steps = _steps(results)
-    chosen = steps.index[steps.notna() == solved]
+    accuracy = _as_trained(results)
+    chosen = accuracy.index[(accuracy >= SOLVED) == solved]
     return results[pd.MultiIndex.from_frame(results[_NETWORK]).isin(chosen)]
 
 
 def solved_text(results: pd.DataFrame) -> str:
-    """``4 of 5``: how many networks reached their criterion."""
-    steps = _steps(results)
-    return f"{steps.notna().sum()} of {len(steps)}"
+    """``4 of 5``: how many networks are solved."""
+    accuracy = _as_trained(results)
+    return f"{(accuracy >= SOLVED).sum()} of {len(accuracy)}"
 
 
 def ablation_numbers(results: pd.DataFrame) -> dict[str, str]:

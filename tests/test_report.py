@@ -68,15 +68,18 @@ def test_figure_2_draws_the_table(results):
     plt.close(figure)
 
 
+AS_TRAINED = (0.95, 0.9995, 0.999)
+
+
 @pytest.fixture
 def copies():
-    """Three networks, the first unsolved; accuracy 0.9, 0.8, 0.7 whatever is removed."""
+    """Three networks, the first unsolved; what is lost is a tenth times the seed."""
     rows = []
-    for seed, steps in enumerate((np.nan, 300.0, 100.0)):
-        where = ("copy", "periodic_replay", "cayley", 8, seed)
-        rows.append((*where, np.nan, "none", "steps_to_solve", steps))
+    for seed, accuracy in enumerate(AS_TRAINED):
+        where = ("copy", "periodic_replay", "cayley", 8, seed, 0.9)
+        rows.append((*where, "none", "replay_accuracy", accuracy))
         rows += [
-            (*where, 0.9, removed, "replay_accuracy", 0.9 - seed / 10) for removed in SUBSETS
+            (*where, removed, "replay_accuracy", 0.9 - seed / 10) for removed in SUBSETS[1:]
         ]
     return pd.DataFrame(rows, columns=RESULT_COLUMNS)
 
@@ -86,14 +89,20 @@ def test_unsolved_networks_are_kept_apart(copies):
     solved, unsolved = report.of_solved(copies), report.of_solved(copies, solved=False)
     assert set(solved["seed"]) == {1, 2} and set(unsolved["seed"]) == {0}
     assert len(solved) + len(unsolved) == len(copies)
-    with pytest.raises(ValueError, match="steps_to_solve"):
-        report.of_solved(copies[copies["quantity"] == "replay_accuracy"])
+    with pytest.raises(ValueError, match="replay_accuracy as trained"):
+        report.of_solved(copies[copies["removed"] != "none"])
 
 
-def test_solved_means_one_construction_and_width(copies):
+def test_what_is_lost_does_not_decide_who_is_solved(copies):
+    copies.loc[copies["removed"] != "none", "value"] = [0.0, 1.0] * 10 + [0.5]
+    assert report.solved_text(copies) == "2 of 3"
+    assert set(report.of_solved(copies)["seed"]) == {1, 2}
+
+
+def test_solved_means_one_convention_construction_and_width(copies):
     """The same seed may be solved at one width and not at another."""
     other = copies.assign(n_hidden=9)
-    other.loc[other["quantity"] == "steps_to_solve", "value"] = [5.0, np.nan, 7.0]
+    other.loc[other["removed"] == "none", "value"] = [1.0, 0.998, 1.0]
     solved = report.of_solved(pd.concat([copies, other]))
     assert {*zip(solved["n_hidden"], solved["seed"], strict=True)} == {
         (8, 1), (8, 2), (9, 0), (9, 2)
@@ -111,8 +120,8 @@ def test_figure_1_represents_by_the_first_solved_network(copies):
     figure, alt = figures.figure_1(copies, paper, {"cayley": "Cayley"})
     (ax,) = figure.axes
     large = [y for line in ax.lines if line.get_markersize() == 9 for y in line.get_ydata()]
-    np.testing.assert_allclose(large, 0.8)
-    np.testing.assert_allclose(points(ax, "x"), [0.9] * len(SUBSETS))
+    np.testing.assert_allclose(sorted(large), [0.8] * 7 + [0.9995])
+    np.testing.assert_allclose(points(ax, "x"), [0.9] * 7 + [0.95])
     assert "Cayley without T_CC 0.8;" in alt and len(large) == len(SUBSETS)
     plt.close(figure)
 
@@ -126,7 +135,9 @@ def test_figure_1_of_unsolved_networks_alone(copies):
 
 def test_grid_figure_marks_solved_and_unsolved(copies):
     figure, alt = figures.grid_figure(copies, solved_at=8)
-    np.testing.assert_allclose(points(figure.axes[0], "x"), [0.9] * 4)
-    np.testing.assert_allclose(points(figure.axes[0], "D"), [0.7] * 4 + [0.8] * 4)
-    assert "cayley 8 unsolved: 0.9" in alt and "cayley 8 solved: 0.75" in alt
+    np.testing.assert_allclose(points(figure.axes[0], "x"), [0.9] * 3 + [0.95])
+    np.testing.assert_allclose(
+        points(figure.axes[0], "D"), [0.7] * 3 + [0.8] * 3 + [0.999, 0.9995]
+    )
+    assert "cayley 8 unsolved: 0.95" in alt and "cayley 8 solved: 0.999" in alt
     plt.close(figure)
