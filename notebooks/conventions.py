@@ -22,6 +22,7 @@
 
 # %%
 import pandas as pd
+from IPython.display import display
 
 import paperlib as pl
 from paperlib import claims, figures, report

@@ -189,11 +189,12 @@ report.table(pd.DataFrame(rows), "What each convention changes.")
 # | error bars | standard error with $n - 1$, over solutions | the paper says SEM over seeds |
 # | a network that fails to train | kept and shown | leaving it out would choose networks by outcome |
 #
-# What each of these does to the *ablation* profile is not measured here yet.
+# What the conventions and the copy recipe do to the ablation profile, and which claims of the paper survive them, is measured on a [page of its own](conventions.ipynb).
+# The order among equal moduli moves what `T_RR` and `T_CC` cost and not what `T_C→R` costs, which depends on the leading subspace alone.
 #
 # ## Summary
 #
 # The paper's three unablated errors can be met or neared with ordinary readings of the tasks, and several readings meet them equally well: the full network's error does not identify the task.
 # The ablation profile should therefore be read together with the convention that it was measured under.
 #
-# **Where next**: [Figure 2](figure_2.ipynb).
+# **Where next**: [which conclusions survive other readings](conventions.ipynb).

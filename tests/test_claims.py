@@ -192,15 +192,48 @@ def test_only_solved_copy_networks_count():
     values = {
         ("replay_accuracy", "none"): [1.0, 1.0, 0.2], ("replay_accuracy", "CC"): [1.0, 1.0, 0.1],
     }
-    steps = table({("steps_to_solve", "none"): [900.0, 800.0, np.nan]}, "copy", alpha=np.nan)
     one = claim("share", tasks=("copy",), holds="replay_accuracy_none - replay_accuracy_CC <= 0.01")
-    row = verdict(one, pd.concat([table(values, "copy"), steps]))
+    row = verdict(one, table(values, "copy"))
     assert (row["n"], row["ours"]) == (2, 1.0)
-    steps["value"] = np.nan
-    row = verdict(one, pd.concat([table(values, "copy"), steps]))
+    values["replay_accuracy", "none"] = [0.998, 0.9, 0.2]
+    row = verdict(one, table(values, "copy"))
     assert (row["verdict"], row["n"]) == ("not decidable", 0)
-    with pytest.raises(ArtifactError, match="'c'.*without steps_to_solve"):
-        verdict(one, table(values, "copy"))
+    with pytest.raises(ArtifactError, match="'c'.*no replay_accuracy as trained"):
+        verdict(one, table({("replay_accuracy", "CC"): [1.0]}, "copy"))
+
+
+def test_every_convention_is_judged_on_its_own():
+    held = table({("delta_fvu", b): [v] * 6 for b, v in (("RR", 0.0), ("CR", 2.0), ("CC", 1.0))})
+    swapped = held.assign(
+        convention="levels", removed=held["removed"].replace({"CR": "CC", "CC": "CR"})
+    )
+    one = claim("share", holds="delta_fvu_CR > delta_fvu_CC")
+    other = claim("share", holds="s_dt_CR > 0")  # the table has no such column
+    several = claim("share", tasks=("sine", "integration"), holds="delta_fvu_CR > 0")
+    found = claims.across([one, other, several], pd.concat([held, swapped]))
+    assert found["convention"].tolist() == ["constant_cue", "levels"]
+    assert found["verdict"].tolist() == ["reproduced", "not reproduced"]
+    assert found["n"].tolist() == [6, 6]
+
+
+def test_conventions_of_nothing_are_an_empty_table():
+    found = claims.across([claim("share", holds="s_dt_CR > 0")], table({("fvu", "none"): [1.0]}))
+    assert found.empty and "convention" in found
+
+
+def test_figures_of_conventions_show_every_network_and_verdict():
+    values = {("delta_fvu", b): [v, 2 * v] for b, v in (("RR", 0.1), ("CR", 2.0), ("CC", 1.0))}
+    results = pd.concat([table(values), table(values).assign(convention="levels")])
+    figure, alt = figures.profiles_figure(results)
+    drawn = sorted(float(x) for line in figure.axes[0].lines for x in line.get_xdata()[:2])
+    assert drawn == sorted([0.1, 0.2, 2.0, 4.0, 1.0, 2.0] * 2 + [0.0, 0.0])
+    assert "sine, levels, T_C→R: median 3" in alt
+    plt.close(figure)
+    found = claims.across([claim("share", holds="delta_fvu_CR > delta_fvu_CC")], results)
+    figure, alt = figures.verdicts_figure(found, {"sine": "sine generation"})
+    marks = [line for line in figure.axes[0].lines if line.get_marker() == "^"]
+    assert len(marks) == 2 and "c reproduced under 0 of 2" in alt  # two networks are too few
+    plt.close(figure)
 
 
 # --- evidence -----------------------------------------------------------------------------------
@@ -358,8 +391,6 @@ def network(task, **values):
         if construction == "cayley":
             cells |= {("removed_mass", s): [0.0] * 5 for s in pl.SUBSETS}
         frames += [table(cells, task, n_hidden, alpha, construction) for alpha in (0.85, 0.9, 0.95)]
-        steps = {("steps_to_solve", "none"): [100.0] * 5}
-        frames.append(table(steps, task, n_hidden, np.nan, construction))
     return pd.concat(frames)
 
 

@@ -64,8 +64,8 @@ def test_cells_are_short(code):
 
 def test_results_are_written_under_the_notebooks_name(name, code):
     text = "\n".join(code)
-    # The ledger's table is of verdicts, not of measured values: it has columns of its own.
-    writer = "write_verdicts(" if name == "claims" else "write_results("
+    # Tables of verdicts are not of measured values: they have columns of their own.
+    writer = "write_verdicts(" if name in ("claims", "conventions") else "write_results("
     assert writer in text and f"{name}.csv" in text
 
 
