@@ -31,6 +31,7 @@ KEYS = list(RESULT_COLUMNS[:-1])
 ENSEMBLE = ["task", "convention", "construction", "n_hidden"]
 ROUNDING = 1e-9  # absolute or relative
 LEVEL = 0.05  # of the test, over all ensembles of a table
+VERDICTS = ("claims", "conventions")  # tables of verdicts, with columns of their own
 RESAMPLES = 1999
 STYLE = """body {font: 16px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em}
 table {border-collapse: collapse; margin: 1em 0; font-size: 0.9em}
@@ -51,7 +52,7 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
         raise WorkflowError(f"there is no folder {relative(folder)}")
     nested = folder / "results"
     files = sorted((nested if nested.is_dir() else folder).glob("*.csv"))
-    return {path.stem: read_results(path) for path in files if path.stem != "claims"}
+    return {path.stem: read_results(path) for path in files if path.stem not in VERDICTS}
 
 
 def differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:

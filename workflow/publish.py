@@ -5,8 +5,8 @@
     python -m workflow.publish figure_1 figure_2 table_1         from build/paper
     python -m workflow.publish open_choices --out build/extended
 
-A notebook's results table, its figure and its provenance are copied, and the README's table is
-written anew from the published results, so that no number in it is typed.
+A notebook's results table, its figure and its provenance are copied, with a few of the solutions
+they rest on, and the README's table is written anew from the published results, so that no number in it is typed.
 """
 
 import argparse
@@ -25,6 +25,11 @@ MARKS = "<!-- results: written by workflow/publish.py -->", "<!-- end of results
 # Where the paper prints a number, and the notebook that remakes it.
 SHOWN = {
     "Table 1": "table_1", "Figure 1": "figure_1", "Figure 2": "figure_2", "Section 4": "figure_2"
+}
+# Solutions kept besides, so that a test can recompute some published numbers from weights.
+SAMPLES = {
+    "open_choices": [f"{task}-dense_orthogonal-64" for task in ("flip_flop", "sine", "integration")],
+    "copy_grid": ["copy-dense_orthogonal-72", "copy-cayley-72"],
 }
 TITLES = {
     "flip_flop": "flip-flop", "sine": "sine generation", "integration": "integration"
@@ -48,10 +53,18 @@ def publish(name: str, out: Path) -> list[Path]:
         raise WorkflowError("smoke-sized results are not evidence and are not published")
     copied = []
     PUBLISHED.mkdir(exist_ok=True)
-    for source in (out / f"results/{name}.csv", out / f"figures/{name}.png", record):
+    pairs = [
+        (source, PUBLISHED / source.name)
+        for source in (out / f"results/{name}.csv", out / f"figures/{name}.png", record)
+    ]
+    for ensemble in SAMPLES.get(name, ()):
+        place = f"solutions/{ensemble}/seed-0.safetensors"
+        pairs.append((out / place, PUBLISHED / place))
+    for source, target in pairs:
         if source.is_file():
-            copied.append(PUBLISHED / source.name)
-            shutil.copyfile(source, copied[-1])
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            copied.append(target)
     return copied
 
 
