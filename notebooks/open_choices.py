@@ -183,9 +183,9 @@ report.table(pd.DataFrame(rows), "What each convention changes.")
 # | order among equal moduli | larger real part first, then LAPACK's order | deterministic; ties are listed with every ordering |
 # | a modulus at the threshold | counts as in R within rounding | else rounding would decide |
 # | $\mathcal N(0, 1/6)$ of the normal start | variance, not standard deviation | the usual reading of the notation |
-# | recipe of the copy networks | a horizon that grows with each network's accuracy, a smaller learning rate at longer horizons, a limit on the gradient, an end at a stated accuracy or budget | fewest batches to solve; nothing else was looked at |
+# | recipe of the copy networks | a horizon that grows with each network's accuracy, a smaller learning rate at longer horizons, a limit on the gradient, an end at a stated accuracy or budget | fewest batches to solve among the recipes tried first; nothing else was looked at, and [other recipes](copy_recipes.ipynb) are shown |
 # | first replayed symbol | in the first silent step | the shortest loop |
-# | the copy representatives | the first seed | a rule that cannot look at ablations |
+# | the copy representatives | the first solved seed | a rule that cannot look at ablations |
 # | error bars | standard error with $n - 1$, over solutions | the paper says SEM over seeds |
 # | a network that fails to train | kept and shown | leaving it out would choose networks by outcome |
 #
