@@ -106,7 +106,7 @@ report.glue({"n_seeds": results["seed"].nunique(), "max_steps": max_steps})
 # ```{glue:figure} copy_recipes
 # :name: fig-copy-recipes
 #
-# Replay accuracy with blocks removed, one mark a network and {glue:text}`n_seeds` a recipe; crosses are not solved within {glue:text}`max_steps` batches; the lines are the paper's values.
+# Replay accuracy with the named blocks removed, one mark a network and {glue:text}`n_seeds` a recipe; crosses are not solved within {glue:text}`max_steps` batches; the lines are the paper's values.
 # ```
 
 # %%

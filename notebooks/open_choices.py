@@ -67,6 +67,8 @@ variants = [
 variants += [(name, "clipped_at_1", 1.0) for name in TASKS]
 pl.check_alpha(alpha)  # before it costs a training
 SHOWN = ["fvu", "delta_fvu", "s_dt", "removed_mass", "n_R"]
+
+# %%
 tables, start = [], perf_counter()
 for name, label, limit in variants if train_here else ():
     conventions = TASKS[name].conventions

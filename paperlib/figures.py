@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import io
+import math
 from itertools import product
 from pathlib import Path
 
@@ -554,12 +555,15 @@ def grid_figure(results: pd.DataFrame, solved_at: int) -> tuple[Figure, str]:
         Width from which a linear replay fits; a line marks it.
     """
     names, widths = list(results["construction"].unique()), sorted(results["n_hidden"].unique())
+    rows = math.ceil(len(names) / 2)
     figure, axes = plt.subplots(
-        1, len(names), figsize=(3.3 * len(names), 4.2), sharex=True, sharey=True, squeeze=False
+        rows, 2, figsize=(9, 1 + 3.2 * rows), sharex=True, sharey=True, squeeze=False
     )
     places = dict(zip(BLOCK_COLOURS, np.linspace(-0.27, 0.27, len(BLOCK_COLOURS)), strict=True))
     seen = []
-    for ax, name in zip(axes[0], names, strict=True):
+    for ax in axes.flat[len(names) :]:
+        ax.set_visible(False)
+    for ax, name in zip(axes.flat, names, strict=False):
         for solved in (True, False):
             ours = of_solved(results, solved)
             for (x, width), block in product(enumerate(widths), places):
@@ -577,8 +581,11 @@ def grid_figure(results: pd.DataFrame, solved_at: int) -> tuple[Figure, str]:
         ax.axvline(fit - 0.5, color="0.6", lw=0.8)
         ax.axhline(0.5, color="0.6", lw=0.8, ls=":")
         ax.set_xticks(range(len(widths)), widths)
-        ax.set(title=name.replace("_", " "), xlabel=r"width $N_h$", ylim=(-0.03, 1.03))
-    axes[0, 0].set_ylabel("replay accuracy")
+        ax.set(title=name.replace("_", " "), ylim=(-0.03, 1.03))
+    for ax in axes[-1]:
+        ax.set_xlabel(r"width $N_h$")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("replay accuracy")
     handles = [
         Line2D([], [], color=colour, ls="", marker="o", label=(
             "as trained" if block == "none" else f"without {BLOCK_LABELS[block]}"
@@ -586,7 +593,7 @@ def grid_figure(results: pd.DataFrame, solved_at: int) -> tuple[Figure, str]:
         for block, colour in BLOCK_COLOURS.items()
     ]
     handles.append(Line2D([], [], color="black", ls="", **UNSOLVED, label="not solved"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure, "Replay accuracy by construction and width, as trained: " + "; ".join(seen) + "."
 
 
@@ -671,10 +678,10 @@ def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
     paper : DataFrame
         From `paperlib.artifacts.reported`, one number per subset.
     """
-    names, subsets = list(results["convention"].unique()), ("none", "RR", "CR", "CC", "RR+CR")
+    names, subsets = list(results["convention"].unique()), ("RR", "CR", "RR+CR", "CC")
     printed = paper.set_index("removed")["value"]
     figure, axes = plt.subplots(
-        1, len(subsets), figsize=(2.6 * len(subsets), 1.5 + 0.45 * len(names)), sharex=True,
+        1, len(subsets), figsize=(2.5 * len(subsets), 1.5 + 0.5 * len(names)), sharex=True,
         sharey=True,
     )
     seen = []
@@ -692,8 +699,7 @@ def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
         if removed in printed:
             ax.axvline(printed[removed], color=PAPER_COLOUR, lw=2, label="paper")
         ax.axvline(0.5, color="0.6", lw=0.8, ls=":")
-        ax.set(title="as trained" if removed == "none" else f"without {subset_label(removed)}")
-        ax.set_xlabel("replay accuracy")
+        ax.set(title=f"− {subset_label(removed)}", xlabel="replay accuracy")
     axes[0].set_yticks(range(len(names)), names)
     axes[0].invert_yaxis()
     handles = [
