@@ -81,7 +81,7 @@ for (task, name), group in verdicts.groupby(["task", "id"], sort=False):
     held = group["verdict"] == "reproduced"
     missed = group["verdict"] == "not reproduced"
     kind = "all" if held.all() else "none" if not held.any() else "some"
-    kept[kind] = kept.get(kind, 0) + 1
+    kept.setdefault(kind, []).append(name)
     default = group["verdict"].iloc[0]
     rows.append({
         "task": titles[task],
@@ -91,7 +91,9 @@ for (task, name), group in verdicts.groupby(["task", "id"], sort=False):
         "not reproduced": f"under {missed.sum()} of {len(group)}",
     })
 report.glue({"n_claims": len(rows)})
-report.glue({f"n_{kind}": kept.get(kind, 0) for kind in ("all", "some", "none")})
+for kind in ("all", "some", "none"):
+    report.glue({f"n_{kind}": len(kept.get(kind, []))})
+    report.glue({f"which_{kind}": ", ".join(kept.get(kind, [])) or "no claim"})
 report.table(pd.DataFrame(rows), "How many conventions bear a claim out.")
 
 # %% [markdown]
@@ -118,6 +120,12 @@ for (task, title) in titles.items():
 # ## Summary
 #
 # Of {glue:text}`n_claims` claims about one task, {glue:text}`n_all` are reproduced under every convention, {glue:text}`n_some` under some and {glue:text}`n_none` under none.
-# TODO
+#
+# * Under every convention: {glue:text}`which_all`.
+# * Under some: {glue:text}`which_some`.
+# * Under none: {glue:text}`which_none`.
+#
+# What is reproduced under some conventions only is a finding about a reading of the task as much as about the network, and the paper does not say which reading was its own.
+# A convention with few networks is hard to satisfy: five must agree, or nearly, for a share to count.
 #
 # **Where next**: [the claims](claims.ipynb), or [what the paper leaves open](open_choices.ipynb).
