@@ -76,24 +76,26 @@ figures.publish(figures.verdicts_figure(verdicts, titles), "conventions", out)
 # ```
 
 # %%
-rows, kept = [], {}
+rows, kept = [], {"everywhere": [], "never": [], "split": [], "against": []}
 for (task, name), group in verdicts.groupby(["task", "id"], sort=False):
     held = group["verdict"] == "reproduced"
     missed = group["verdict"] == "not reproduced"
-    kind = "all" if held.all() else "none" if not held.any() else "some"
-    kept.setdefault(kind, []).append(name)
-    default = group["verdict"].iloc[0]
+    kind = (
+        "everywhere" if held.all() else "against" if missed.all()
+        else "split" if missed.any() else "never"
+    )
+    kept[kind].append(name)
     rows.append({
         "task": titles[task],
         "claim": group["claim"].iloc[0],
-        "default": default,
+        "default": group["verdict"].iloc[0],
         "reproduced": f"under {held.sum()} of {len(group)}",
         "not reproduced": f"under {missed.sum()} of {len(group)}",
     })
 report.glue({"n_claims": len(rows)})
-for kind in ("all", "some", "none"):
-    report.glue({f"n_{kind}": len(kept.get(kind, []))})
-    report.glue({f"which_{kind}": ", ".join(kept.get(kind, [])) or "no claim"})
+for kind, names in kept.items():
+    report.glue({f"n_{kind}": len(names)})
+    report.glue({f"which_{kind}": ", ".join(names) or "no claim"})
 report.table(pd.DataFrame(rows), "How many conventions bear a claim out.")
 
 # %% [markdown]
@@ -119,13 +121,14 @@ for (task, title) in titles.items():
 # %% [markdown]
 # ## Summary
 #
-# Of {glue:text}`n_claims` claims about one task, {glue:text}`n_all` are reproduced under every convention, {glue:text}`n_some` under some and {glue:text}`n_none` under none.
+# Of {glue:text}`n_claims` claims about one task,
 #
-# * Under every convention: {glue:text}`which_all`.
-# * Under some: {glue:text}`which_some`.
-# * Under none: {glue:text}`which_none`.
+# * {glue:text}`n_everywhere` are reproduced under every convention: {glue:text}`which_everywhere`;
+# * {glue:text}`n_never` are never contradicted, but not reproduced everywhere: {glue:text}`which_never`;
+# * {glue:text}`n_split` are contradicted under some conventions: {glue:text}`which_split`;
+# * {glue:text}`n_against` are contradicted under every convention: {glue:text}`which_against`.
 #
-# What is reproduced under some conventions only is a finding about a reading of the task as much as about the network, and the paper does not say which reading was its own.
-# A convention with few networks is hard to satisfy: five must agree, or nearly, for a share to count.
+# What depends on the convention is a finding about a reading of the task as much as about the network, and the paper does not say which reading was its own.
+# Contradicted means "not reproduced"; with fewer than five networks, as for copy here, a statement about networks can at best go in the same direction, by the rules.
 #
 # **Where next**: [the claims](claims.ipynb), or [what the paper leaves open](open_choices.ipynb).

@@ -93,7 +93,7 @@ def read_ledger(path: Path | str | None = None, paper: pd.DataFrame | None = Non
             raise ArtifactError(f"{path.name}: entry {place} has no id")
         try:
             claims += _claims(entry, paper)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             what = f"lacks {error}" if isinstance(error, KeyError) else error
             raise ArtifactError(f"{path.name}, claim {name!r}: {what}") from error
         ids.append(name)
@@ -112,6 +112,8 @@ def _content(path: Path | str | None) -> tuple[Path, dict]:
         raise ArtifactError(f"{path} cannot be read as a ledger: {error}") from error
     if not isinstance(content, dict) or set(content) != {"rules", "claims"}:
         raise ArtifactError(f"{path} must have the sections rules and claims, and no other")
+    if not isinstance(content["rules"], dict) or not isinstance(content["claims"], list | None):
+        raise ArtifactError(f"{path}: rules must be a table and claims a list")
     if set(content["rules"]) != set(PARAMETERS):
         raise ArtifactError(f"{path}: rules must be {', '.join(PARAMETERS)}")
     return path, content
@@ -207,6 +209,8 @@ def _check_parameters(claim: Claim) -> None:
             column(quantity, removed) + end
             for quantity in MEASURES for removed in SUBSETS for end in suffixes(claim.evidence)
         ]
+        if not statements(claim):
+            raise ValueError("holds is empty")
         for statement in statements(claim):
             holds(statement, pd.DataFrame(1.0, index=[0], columns=names))
 

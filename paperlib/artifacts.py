@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -330,6 +330,11 @@ def _defaults(trainer: Callable) -> dict:
     }
 
 
+def _plain(value):
+    """A recipe's part as JSON has it: a Curriculum as a dict, an array or number of numpy's too."""
+    return asdict(value) if is_dataclass(value) else value.tolist()
+
+
 def _shapes(solution: Solution) -> tuple[int, int]:
     return solution.W_xh.shape[1], solution.W_hy.shape[0]
 
@@ -368,7 +373,7 @@ def load_or_train(
     n_hidden = recipe["n_hidden"]
     stamp = {
         "task": task.name, "task_parameters": task.parameters, "construction": construction.name,
-        "recipe": json.loads(json.dumps(recipe)), "trainer": trainer.__name__,
+        "recipe": json.loads(json.dumps(recipe, default=_plain)), "trainer": trainer.__name__,
         "source": training_source_hash(trainer), "torch": version("torch"),
     }
     written_by = version("paperlib")

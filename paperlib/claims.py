@@ -257,6 +257,8 @@ def _value(claim: Claim, networks: pd.DataFrame) -> dict:
     meets = mean - half <= highest and mean + half >= lowest
     apart = "" if meets else "the printed number lies outside our interval"
     if against == "none":
+        if meets and claim.quantity == "fvu" and mean - half < 0:
+            apart = "but our networks differ so widely that the interval reaches below zero"
         return _found("reproduced" if meets else "not reproduced", apart, *numbers)
     # Positive is the paper's direction.
     effect = values[:, 1] - ours if against == "unablated" else ours * np.sign(float(claim.paper))
@@ -267,7 +269,7 @@ def _value(claim: Claim, networks: pd.DataFrame) -> dict:
         return _found("reproduced" if meets else "same direction", apart, *numbers)
     if meets:
         return _found(
-            "not decidable", "our networks differ too much to exclude no effect", *numbers
+            "not decidable", "no effect at all is not excluded", *numbers
         )
     return _found("not reproduced", f"{apart}, and no effect is not excluded", *numbers)
 

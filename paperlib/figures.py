@@ -541,7 +541,8 @@ def figure_1(
         Line2D([], [], color="black", ls="", marker="D", mfc=PAPER_COLOUR, label="paper"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-    return figure, "Replay accuracy by removed couplings, first solved seed: " + "; ".join(seen) + "."
+    shown = "; ".join(seen) or "there is none"
+    return figure, f"Replay accuracy by removed couplings, first solved seed: {shown}."
 
 
 def grid_figure(results: pd.DataFrame, solved_at: int) -> tuple[Figure, str]:
@@ -695,7 +696,10 @@ def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
                 color=BLOCK_COLOURS.get(removed, "0.35"), **style if solved else UNSOLVED,
             )
             if len(values):
-                seen.append(f"{name}, without {plain_label(removed)}: {mean_sem_text(values)}")
+                state = "solved" if solved else "unsolved"
+                seen.append(
+                    f"{name}, {state}, without {plain_label(removed)}: {mean_sem_text(values)}"
+                )
         if removed in printed:
             ax.axvline(printed[removed], color=PAPER_COLOUR, lw=2, label="paper")
         ax.axvline(0.5, color="0.6", lw=0.8, ls=":")

@@ -84,6 +84,29 @@ def test_other_networks(n, shift, expected):
     assert verdict == expected and f"{n} and {n}" in note
 
 
+def test_many_ensembles_differ_as_one_does():
+    """Each alone has few networks, all of them together have many."""
+    a = pd.concat([table(n=5, stream=k).assign(convention=f"c{k}") for k in range(16)])
+    b = a.assign(seed=a["seed"] + 10, value=a["value"] * 1000 + 1000)
+    assert compare.same_distribution(a, b)[0] == "differs"
+    same = pd.concat([table(n=5, first=10, stream=50 + k).assign(convention=f"c{k}") for k in range(16)])
+    assert compare.same_distribution(a, same)[0] == "other networks from the same distribution"
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5)])
+def test_one_network_is_too_few(n, m):
+    verdict, _ = compare.same_distribution(table(n=n), table(n=m, first=20, shift=9.0))
+    assert verdict == "other networks, too few to tell from another distribution"
+
+
+def test_altered_numbers_of_the_same_networks_are_counted():
+    a = table(n=5)
+    b = a.copy()
+    b.loc[0, "value"] += 0.25
+    _, note, _ = compare.compare(a, b)
+    assert f"1 of {len(a)} common numbers differ, at most by" in note
+
+
 def test_draws_from_one_distribution_seldom_differ():
     """By the test's level; 5 of 100 expected, more than 11 have a probability below 0.01."""
     differ = [

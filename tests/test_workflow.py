@@ -557,8 +557,8 @@ def test_smoke_results_are_not_published(tmp_path):
     (tmp_path / "provenance").mkdir()
     (tmp_path / "provenance/figure_2.json").write_text('{"profile": "smoke"}')
     with pytest.raises(WorkflowError, match="smoke"):
-        publish.publish("figure_2", tmp_path)
+        publish.to_copy("figure_2", tmp_path)
     with pytest.raises(WorkflowError, match="figure_3.*figure_2"):
-        publish.publish("figure_3", tmp_path)
+        publish.to_copy("figure_3", tmp_path)
     with pytest.raises(WorkflowError, match="has not run"):
-        publish.publish("task_sine", tmp_path)
+        publish.to_copy("task_sine", tmp_path)

@@ -15,7 +15,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from paperlib import ArtifactError, read_results, report, reported
+from paperlib import ArtifactError, load_solution, read_results, report, reported
 from workflow import WorkflowError, catalogue
 from workflow.catalogue import ROOT
 from workflow.files import write_atomic
@@ -36,36 +36,37 @@ TITLES = {
 }
 
 
-def publish(name: str, out: Path) -> list[Path]:
-    """Copy a notebook's results, figure and provenance from a run's folder.
+def to_copy(name: str, out: Path) -> list[tuple[Path, Path]]:
+    """What publishing a notebook copies from a run's folder, and where to; nothing is copied.
 
     Raises
     ------
-    WorkflowError
-        If the notebook is unknown, has not run there, or ran at smoke size.
+    WorkflowError, ArtifactError
+        If the notebook is unknown, has not run there, or ran at smoke size; if its results, their
+        record or a solution is missing or damaged.
     """
     if name not in catalogue.table():
         raise WorkflowError(catalogue.unknown("notebook", name, catalogue.table()))
     record = out / "provenance" / f"{name}.json"
     if not record.is_file():
         raise WorkflowError(f"{name} has not run in {out}: no {record.name} there")
-    if json.loads(record.read_text(encoding="utf-8"))["profile"] == "smoke":
+    try:
+        profile = json.loads(record.read_text(encoding="utf-8"))["profile"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise WorkflowError(f"{record} is damaged: {error}") from error
+    if profile == "smoke":
         raise WorkflowError("smoke-sized results are not evidence and are not published")
-    copied = []
-    PUBLISHED.mkdir(exist_ok=True)
-    pairs = [
-        (source, PUBLISHED / source.name)
-        for source in (out / f"results/{name}.csv", out / f"figures/{name}.png", record)
-    ]
+    results = out / f"results/{name}.csv"
+    read_results(results)
+    pairs = [(results, PUBLISHED / results.name), (record, PUBLISHED / record.name)]
+    figure = out / f"figures/{name}.png"
+    if figure.is_file():  # tables have none
+        pairs.append((figure, PUBLISHED / figure.name))
     for ensemble in SAMPLES.get(name, ()):
         place = f"solutions/{ensemble}/seed-0.safetensors"
+        load_solution(out / place)
         pairs.append((out / place, PUBLISHED / place))
-    for source, target in pairs:
-        if source.is_file():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
-            copied.append(target)
-    return copied
+    return pairs
 
 
 def readme_table() -> str:
@@ -124,12 +125,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", default="build/paper", help="folder of the run")
     options = parser.parse_args(argv)
     try:
-        for name in options.names:
-            for path in publish(name, ROOT / options.out):
-                print(path.relative_to(ROOT))
+        pairs = [pair for name in options.names for pair in to_copy(name, ROOT / options.out)]
+        for source, target in pairs:  # all of them or none
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            print(target.relative_to(ROOT))
         readme = ROOT / "README.md"
         write_atomic(readme, readme_with_table(readme.read_text(encoding="utf-8")))
-    except (WorkflowError, ArtifactError) as error:
+    except (WorkflowError, ArtifactError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
