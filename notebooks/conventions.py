@@ -52,6 +52,30 @@ figures.publish(profiles, "profiles", out)
 # Damage by removed block under every convention, one point a network. `clipped_at_1` is the default convention with each network's gradient limited to a norm of one; for copy see [other recipes](copy_recipes.ipynb).
 # ```
 #
+# ## Where a block is empty
+
+# %%
+rows = []
+masses = tasks[tasks["quantity"] == "removed_mass"]
+for (task, name), group in masses.groupby(["task", "convention"], sort=False):
+    row = {"task": task.replace("_", "-"), "convention": name}
+    for removed in ("RR", "CR", "CC"):
+        values = report.per_seed(group, "removed_mass", removed)
+        row[report.plain_label(removed)] = f"{(values == 0).sum()} of {len(values)}"
+    rows.append(row)
+    report.glue({f"{task}_{name}_empty": row["T_RR"]})
+sine = tasks[tasks["task"] == "sine"]
+sine = sine[sine["convention"] == sine["convention"].iloc[0]]
+held = report.per_seed(sine, "removed_mass", "RR") > 0
+cost = report.per_seed(sine, "delta_fvu", "RR")[held]
+report.glue({"sine_cost": report.range_text(cost)})
+report.table(pd.DataFrame(rows), "Networks in which a block holds nothing.")
+
+# %% [markdown]
+# Where only one eigenvalue or one pair reaches the threshold, `T_RR` is empty and removing it removes nothing.
+# That is so in {glue:text}`sine_constant_cue_empty` sine networks of the default convention; in the others its removal raises the FVU by {glue:text}`sine_cost`.
+# A mean over networks hides this: "little damage" can be many networks that lose nothing, because nothing was there.
+#
 # ## Every claim, under every convention
 
 # %%

@@ -633,6 +633,7 @@ def claims_figure(verdicts: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
     ticks = [t for t in (-100, -10, -1, -0.1, 0, 0.1, 1, 10, 100) if abs(t) <= widest]
     ax.set_xticks(ticks, [f"{100 * t:+.0f} %".replace("-", "−") if t else "paper" for t in ticks])
     ax.set_xticks([], minor=True)
+    ax.tick_params(axis="x", labelsize="x-small")
     ax.set_yticks(range(len(labels)), labels, fontsize="small")
     ax.tick_params(axis="y", length=0)
     ax.set(xlabel="ours minus the printed number, as a share of it")
@@ -781,7 +782,10 @@ def verdicts_figure(verdicts: pd.DataFrame, titles: dict[str, str]) -> tuple[Fig
         for claim, group in ours.groupby("id", sort=False):
             held = (group["verdict"] == "reproduced").sum()
             seen.append(f"{claim} reproduced under {held} of {len(group)}")
-        ax.set_xticks(range(len(labels)), [x.replace("_", " ") for x in labels], rotation=20)
+        ax.set_xticks(
+            range(len(labels)), [x.replace("_", " ") for x in labels], rotation=20, ha="right",
+            rotation_mode="anchor",
+        )
         ax.set_yticks(range(len(claims)), claims)
         ax.set(title=titles[task], xlim=(-0.5, len(labels) - 0.5))
         ax.set_ylim(len(claims) - 0.5, -0.5)
