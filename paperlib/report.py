@@ -89,7 +89,7 @@ def median_count(values) -> str:
 def within(printed: float, values) -> str:
     """Whether a printed number lies between our lowest and highest: yes, no, or a dash."""
     values = np.asarray(values, dtype=float)
-    if not (np.isfinite(printed) and np.isfinite(values).all()):
+    if not (len(values) and np.isfinite(printed) and np.isfinite(values).all()):
         return "—"
     return "yes" if values.min() <= printed <= values.max() else "no"
 

@@ -50,6 +50,12 @@ def test_within():
     assert report.within(np.nan, [0.4]) == "—" and report.within(0.5, [np.nan]) == "—"
 
 
+def test_of_no_network_nothing_is_said():
+    assert report.within(0.5, []) == "—"
+    for text in (report.range_text, report.mean_sd_text, report.mean_sem_text, report.median_count):
+        assert text([]) == "not defined"
+
+
 def test_figure_2_draws_the_table(results):
     paper = pd.DataFrame([{
         "task": "sine", "removed": "CR", "quantity": "delta_fvu", "value": 1.73, "sem": 0.34
