@@ -253,7 +253,7 @@ def claims_table(
         sem, known = sems.get(row["id"], ""), np.isfinite(row["ours"])
         ours = {
             "value": number(row["ours"]), "rank": f"correlation {number(row['ours'])}",
-            "share": f"in {row['ours'] * row['n']:.0f} networks" if known else "—",
+            "share": f"in {row['ours'] * row['n']:.0f} of {row['n']}" if known else "—",
             "construction": f"removed mass at most {number(row['ours'], 2)}",
         }.get(row["rule"], "—")
         rows.append({

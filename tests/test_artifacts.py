@@ -257,3 +257,16 @@ def test_a_header_that_is_no_table_is_named(tmp_path, header):
     safetensors.numpy.save_file(arrays, path, metadata={"paperlib": header})
     with pytest.raises(ArtifactError, match="s.safetensors.*delete it"):
         load_solution(path)
+
+
+def test_a_recipe_may_hold_a_curriculum(tmp_path):
+    task = pl.Copy(s=2, d=1, lags=4)
+    recipe = dict(trainer=pl.train_copy, n_hidden=4, batch=4, progress=False)
+    first, again = (
+        pl.load_or_train(
+            tmp_path, task, "dense_default", [0], curriculum=pl.Curriculum(max_steps=3), **recipe
+        )[0]
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.W_hh, again.W_hh)
+    assert first.meta["recipe"]["curriculum"]["max_steps"] == 3

@@ -562,3 +562,21 @@ def test_smoke_results_are_not_published(tmp_path):
         publish.to_copy("figure_3", tmp_path)
     with pytest.raises(WorkflowError, match="has not run"):
         publish.to_copy("task_sine", tmp_path)
+
+
+def test_a_run_is_published_whole_or_not_at_all(tmp_path):
+    from paperlib import ArtifactError
+    from workflow import WorkflowError, publish
+
+    for folder in ("provenance", "results"):
+        (tmp_path / folder).mkdir()
+    record = tmp_path / "provenance/open_choices.json"
+    record.write_text("{")
+    with pytest.raises(WorkflowError, match="open_choices.json is damaged"):
+        publish.to_copy("open_choices", tmp_path)
+    record.write_text('{"profile": "extended"}')
+    with pytest.raises(ArtifactError, match="open_choices.csv does not exist"):
+        publish.to_copy("open_choices", tmp_path)
+    shutil.copy(ROOT / "published/open_choices.csv", tmp_path / "results")
+    with pytest.raises(ArtifactError, match="seed-0.safetensors does not exist"):
+        publish.to_copy("open_choices", tmp_path)
