@@ -125,9 +125,8 @@ for name, cell in results.groupby("convention", sort=False):
 report.table(pd.DataFrame(rows), "Replay accuracy, lowest to highest.")
 
 # %%
-apart = {}
+apart, solved = {}, report.of_solved(results)
 for removed in ("RR", "CR", "RR+CR"):
-    solved = report.of_solved(results)
     values = report.per_seed(solved, "replay_accuracy", removed)
     theirs = paper.set_index("removed")["value"][removed]
     report.glue({f"all_{removed}": report.range_text(values)})

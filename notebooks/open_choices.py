@@ -104,7 +104,7 @@ figures.publish(compared, "open_choices", out)
 
 # %%
 failed = 0.1  # FVU above which a network is said to have failed to train
-rows = []
+rows, nearest = [], {}
 groups = results.groupby(["task", "convention"], sort=False)
 for (name, label), group in groups:
     values = report.per_seed(group, "fvu")
@@ -118,10 +118,13 @@ for (name, label), group in groups:
         "failed": f"{(values > failed).sum()} of {len(values)}",
     })
     report.glue({f"{name}_{label}_median": np.median(values)})
+    away = abs(np.median(values) - printed[name])
+    nearest[name] = min(nearest.get(name, (away, label)), (away, label))
     if default:
         report.glue({f"{name}_median": np.median(values)})
         report.glue({f"{name}_failed": rows[-1]["failed"]})
         report.glue({f"{name}_paper": printed[name]})
+report.glue({f"{name}_nearest": label for name, (_, label) in nearest.items()})
 report.glue({"n_variants": len(rows), "failed": failed})
 report.table(pd.DataFrame(rows), "FVU without ablation, by convention.")
 
@@ -151,7 +154,7 @@ report.table(pd.DataFrame(rows), "What each convention changes.")
 #
 # **Flip-flop**: `pulses_0.10`.
 # Random pulses that each channel must hold is the task as {cite:t}`sussillo2013opening` introduced it; the generator published with {cite:t}`schuessler2024aligned` asks for one channel at a time, which is not a three-bit memory.
-# A pulse probability of `pulses_0.05` comes nearest to the paper's {glue:text}`flip_flop_paper`, with a median of {glue:text}`flip_flop_pulses_0.05_median`, and our default close behind, with {glue:text}`flip_flop_median`.
+# Nearest to the paper's {glue:text}`flip_flop_paper` comes {glue:text}`flip_flop_nearest`; the median of `pulses_0.05` is {glue:text}`flip_flop_pulses_0.05_median`, that of our default {glue:text}`flip_flop_median`.
 # The default was fixed from fewer networks before these were trained, and a choice is not changed once ablations have been looked at.
 #
 # **Sine generation**: `constant_cue`.
@@ -161,7 +164,8 @@ report.table(pd.DataFrame(rows), "What each convention changes.")
 #
 # **Integration**: `decision`.
 # The paper's length and inputs are those of the generator published with {cite:t}`schuessler2024aligned`, after {cite:t}`mante2013context`, whose target is a decision after a delay.
-# That generator counts only the response steps (`decision_response`); counting the silence before them as well gives a median of {glue:text}`integration_median`, nearest to the paper's {glue:text}`integration_paper` of all readings here.
+# That generator counts only the response steps (`decision_response`); counting the silence before them as well gives a median of {glue:text}`integration_median`, where the paper has {glue:text}`integration_paper`.
+# The default was fixed from fewer networks; with these, {glue:text}`integration_nearest` is the nearest reading.
 # The word integration also fits a running integral of the cued stream; those readings are learned to a smaller error than the paper's.
 #
 # Of the default integration networks, {glue:text}`integration_failed` fail to train (FVU above {glue:text}`failed`).

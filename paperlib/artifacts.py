@@ -51,7 +51,7 @@ QUANTITIES = {
     "s_dt": "delta_fvu per unit of removed Schur mass; empty where no mass is removed",
     "removed_mass": "‖T − T̃‖_F / ‖T‖_F",
     "replay_accuracy": "fraction of (sequence, lag, channel) replayed with the right sign",
-    "steps_to_solve": "batches of training until it was stopped by accuracy; empty if the budget ended it",
+    "steps_to_solve": "batches until accuracy ended training; empty if the budget ended it",
     "horizon": "lags trained on when training ended",
     "training_overlap": "held-out sequences that training had seen",
     "n_R": "coordinates in the leading sector",

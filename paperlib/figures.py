@@ -746,8 +746,8 @@ def profiles_figure(results: pd.DataFrame) -> tuple[Figure, str]:
         ax.grid(axis="x", color="0.92")
     axes[-1, 0].set_xlabel(r"damage $\Delta$FVU (linear up to ±0.01, logarithmic beyond)")
     handles = [
-        Line2D([], [], color=BLOCK_COLOURS[b], ls="", marker="o", label=f"without {BLOCK_LABELS[b]}")
-        for b in places
+        Line2D([], [], color=BLOCK_COLOURS[b], ls="", marker="o", label=f"without {label}")
+        for b, label in BLOCK_LABELS.items() if b in places
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure, "ΔFVU by convention and removed block. " + "; ".join(seen) + "."

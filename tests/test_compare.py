@@ -89,7 +89,9 @@ def test_many_ensembles_differ_as_one_does():
     a = pd.concat([table(n=5, stream=k).assign(convention=f"c{k}") for k in range(16)])
     b = a.assign(seed=a["seed"] + 10, value=a["value"] * 1000 + 1000)
     assert compare.same_distribution(a, b)[0] == "differs"
-    same = pd.concat([table(n=5, first=10, stream=50 + k).assign(convention=f"c{k}") for k in range(16)])
+    same = pd.concat([
+        table(n=5, first=10, stream=50 + k).assign(convention=f"c{k}") for k in range(16)
+    ])
     assert compare.same_distribution(a, same)[0] == "other networks from the same distribution"
 
 

@@ -112,8 +112,8 @@ def same_distribution(a: pd.DataFrame, b: pd.DataFrame) -> tuple[str, str]:
             index=["run", "seed"], columns=cell, values="value"
         )
         in_a = wide.index.get_level_values("run") == "A"
-        both = [bool(wide.loc[in_a, c].notna().any() & wide.loc[~in_a, c].notna().any()) for c in wide]
-        if not any(both):
+        both = wide[in_a].notna().any() & wide[~in_a].notna().any()
+        if not both.any():
             continue
         # What a network lacks, such as steps to a criterion that it missed, is beyond all others.
         ranks = stats.rankdata(wide.loc[:, both].fillna(np.inf).to_numpy(), axis=0)

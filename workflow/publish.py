@@ -6,7 +6,8 @@
     python -m workflow.publish open_choices --out build/extended
 
 A notebook's results table, its figure and its provenance are copied, with a few of the solutions
-they rest on, and the README's table is written anew from the published results, so that no number in it is typed.
+they rest on, and the README's table is written anew from the published results, so that no number
+in it is typed.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from paperlib import ArtifactError, load_solution, read_results, report, reported
+from paperlib import load_solution, read_results, report, reported
 from workflow import WorkflowError, catalogue
 from workflow.catalogue import ROOT
 from workflow.files import write_atomic
@@ -28,7 +29,9 @@ SHOWN = {
 }
 # Solutions kept besides, so that a test can recompute some published numbers from weights.
 SAMPLES = {
-    "open_choices": [f"{task}-dense_orthogonal-64" for task in ("flip_flop", "sine", "integration")],
+    "open_choices": [
+        f"{task}-dense_orthogonal-64" for task in ("flip_flop", "sine", "integration")
+    ],
     "copy_grid": ["copy-dense_orthogonal-72", "copy-cayley-72"],
 }
 TITLES = {
@@ -132,7 +135,7 @@ def main(argv: list[str] | None = None) -> int:
             print(target.relative_to(ROOT))
         readme = ROOT / "README.md"
         write_atomic(readme, readme_with_table(readme.read_text(encoding="utf-8")))
-    except (WorkflowError, ArtifactError, ValueError) as error:
+    except (WorkflowError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
