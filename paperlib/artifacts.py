@@ -72,7 +72,7 @@ QUANTITIES |= {
 _WEIGHTS = ("W_xh", "W_hh", "W_hy")
 # What every trained solution depends on, besides the module of its trainer; a hash of them tells
 # whether a stored one is still current.
-_TRAINING_SOURCES = ("tasks.py", "network.py", "constructions.py", "training.py")
+_TRAINING_SOURCES = ("tasks.py", "unroll.py", "constructions.py", "training.py")
 
 
 class ArtifactError(ValueError):

@@ -13,6 +13,7 @@ from torch import Tensor
 
 __all__ = [
     "CONSTRUCTIONS",
+    "IO_STARTS",
     "Construction",
     "cayley",
     "cayley_D",
@@ -48,9 +49,20 @@ class Construction:
         return self.draw(n_hidden, generator)
 
 
+# Half the width of the uniform law that W_xh and W_hy start from.
+IO_STARTS: dict[str, Callable[[int, int, int], float]] = {
+    "torch": lambda fan_in, fan_out, n_hidden: n_hidden**-0.5,
+    "glorot": lambda fan_in, fan_out, n_hidden: (6 / (fan_in + fan_out)) ** 0.5,
+    "lecun": lambda fan_in, fan_out, n_hidden: (3 / fan_in) ** 0.5,
+}
+
+
+def _symmetric(shape, half_width: float, generator: torch.Generator) -> Tensor:
+    return (2 * torch.rand(shape, generator=generator) - 1) * half_width
+
+
 def _uniform(shape, n_hidden: int, generator: torch.Generator) -> Tensor:
-    m = n_hidden**-0.5
-    return (2 * torch.rand(shape, generator=generator) - 1) * m
+    return _symmetric(shape, n_hidden**-0.5, generator)
 
 
 def _haar(n: int, generator: torch.Generator) -> Tensor:
@@ -155,15 +167,36 @@ def make_construction(construction: str | Construction) -> Construction:
 
 
 def initial_weights(
-    construction: Construction, n_in: int, n_hidden: int, n_out: int, generator: torch.Generator
+    construction: Construction,
+    n_in: int,
+    n_hidden: int,
+    n_out: int,
+    generator: torch.Generator,
+    io_start: str = "torch",
 ) -> dict[str, Tensor]:
     """All trained parameters of one member at its start.
 
-    ``W_xh`` and ``W_hy``, on whose start the paper is silent, are uniform in ``[-m, m]`` as in
-    ``torch.nn.RNN`` and ``torch.nn.Linear``.
+    Parameters
+    ----------
+    construction : Construction
+    n_in, n_hidden, n_out : int
+    generator : torch.Generator
+    io_start : {"torch", "glorot", "lecun"}
+        Law of ``W_xh`` and ``W_hy``, on which the paper is silent, each uniform: in ``[-m, m]`` as
+        in ``torch.nn.RNN`` and ``torch.nn.Linear``; of variance 2 / (fan_in + fan_out) as in
+        Keras; or of variance 1 / fan_in, as is usual with JAX. A generator gives the same matrices
+        up to scale.
+
+    Raises
+    ------
+    ValueError
+        If ``io_start`` is unknown.
     """
+    if io_start not in IO_STARTS:
+        raise ValueError(f"unknown io_start {io_start!r}; allowed: {', '.join(IO_STARTS)}")
+    half_width = IO_STARTS[io_start]
     return {
         **construction(n_hidden, generator),
-        "W_xh": _uniform((n_hidden, n_in), n_hidden, generator),
-        "W_hy": _uniform((n_out, n_hidden), n_hidden, generator),
+        "W_xh": _symmetric((n_hidden, n_in), half_width(n_in, n_hidden, n_hidden), generator),
+        "W_hy": _symmetric((n_out, n_hidden), half_width(n_hidden, n_out, n_hidden), generator),
     }

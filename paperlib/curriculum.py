@@ -10,7 +10,7 @@ import math
 import sys
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -20,17 +20,21 @@ from tqdm import tqdm
 
 from .artifacts import RESULT_COLUMNS
 from .constructions import Construction, make_construction
-from .network import Solution, hidden_states
+from .network import Solution
 from .tasks import Copy
 from .training import (
     check_clip,
     check_counts,
     check_seeds,
+    check_task,
     clip_members,
     generator,
+    is_count,
+    is_number,
     one_thread,
     stack_starts,
 )
+from .unroll import hidden_states
 
 __all__ = [
     "Curriculum", "count_repeats", "criterion_rows", "train_copy", "training_sequences",
@@ -58,6 +62,11 @@ class Curriculum:
         Batches.
     max_steps : int
         Budget; a member that has not been solved by then is kept, and said to be unsolved.
+
+    Raises
+    ------
+    ValueError
+        If a field is of the wrong kind or out of range.
     """
 
     horizons: tuple[int, ...] = (8, 16, 32, 64)
@@ -68,27 +77,54 @@ class Curriculum:
     max_steps: int = 12_000
 
     def __post_init__(self):
-        for name in ("horizons", "learning_rates"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
-        growing = all(a < b for a, b in zip(self.horizons, self.horizons[1:], strict=False))
-        whole = all(isinstance(h, int) and h >= 1 for h in self.horizons)
+        def all_of(values, fine):
+            return isinstance(values, (tuple, list, np.ndarray)) and all(map(fine, values))
+
+        def is_accuracy(value):
+            return is_number(value, high=1) and value > 0.5
+
+        rates, horizons = self.learning_rates, self.horizons
+        growing = all_of(horizons, is_count) and sorted({*horizons}) == [*horizons]
+        positive = all_of(rates, lambda rate: is_number(rate) and rate > 0) and len(rates) > 0
         checks = {
-            "horizons": (whole and growing, "growing positive integers"),
-            "learning_rates": (
-                bool(self.learning_rates)
-                and all(0 < rate < math.inf for rate in self.learning_rates),
-                "positive and finite, at least one",
-            ),
-            "promote_at": (0.5 < self.promote_at <= 1, "in (0.5, 1]"),
-            "solve_at": (0.5 < self.solve_at <= 1, "in (0.5, 1]"),
-            "window": (isinstance(self.window, int) and self.window >= 1, "a positive integer"),
-            "max_steps": (
-                isinstance(self.max_steps, int) and self.max_steps >= 1, "a positive integer"
-            ),
+            "horizons": (growing, "a list of growing positive integers"),
+            "learning_rates": (positive, "a list of positive finite numbers, at least one"),
+            "promote_at": (is_accuracy(self.promote_at), "in (0.5, 1]"),
+            "solve_at": (is_accuracy(self.solve_at), "in (0.5, 1]"),
+            "window": (is_count(self.window), "a positive integer"),
+            "max_steps": (is_count(self.max_steps), "a positive integer"),
         }
         for name, (fine, allowed) in checks.items():
             if not fine:
                 raise ValueError(f"{name} must be {allowed}, got {getattr(self, name)!r}")
+        plain = {
+            "horizons": tuple(map(int, horizons)), "learning_rates": tuple(map(float, rates)),
+            "promote_at": float(self.promote_at), "solve_at": float(self.solve_at),
+            "window": int(self.window), "max_steps": int(self.max_steps),
+        }
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of(cls, curriculum: Curriculum | dict | None) -> Curriculum:
+        """A curriculum from one, from a dict of some of its fields, or the default.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is none of these, or a field is unknown or wrong.
+        """
+        if isinstance(curriculum, cls):
+            return curriculum
+        if not isinstance(curriculum, dict | None):
+            raise TypeError(f"curriculum must be a Curriculum or a dict, got {curriculum!r}")
+        known = [f.name for f in fields(cls)]
+        unknown = sorted(map(str, set(curriculum or {}) - set(known)))
+        if unknown:
+            raise ValueError(
+                f"unknown field {unknown[0]!r} of curriculum; allowed: {', '.join(known)}"
+            )
+        return cls(**(curriculum or {}))
 
     def stages(self, lags: int) -> list[tuple[int, float]]:
         """Horizon and learning rate of each stage for a task with ``lags``."""
@@ -181,6 +217,7 @@ def train_copy(
     n_hidden: int = 72,
     batch: int = 64,
     clip: float = 1.0,
+    io_start: str = "torch",
     curriculum: Curriculum | dict | None = None,
     progress: bool = True,
 ) -> list[Solution]:
@@ -198,6 +235,8 @@ def train_copy(
     n_hidden, batch : int
     clip : float
         0 never clips.
+    io_start : {"torch", "glorot", "lecun"}
+        Law of the start of ``W_xh`` and ``W_hy``, see `initial_weights`.
     curriculum : Curriculum or dict of its fields, optional
     progress : bool
 
@@ -209,19 +248,19 @@ def train_copy(
 
     Raises
     ------
-    ValueError
-        If a parameter is out of range.
+    TypeError, ValueError
+        If a parameter is of the wrong kind or out of range.
 
     Warns
     -----
     UserWarning
         If there are fewer hidden units than signs to hold, so that no linear replay exists.
     """
-    if curriculum is None or isinstance(curriculum, dict):
-        curriculum = Curriculum(**(curriculum or {}))
+    check_task(task, Copy)
+    curriculum = Curriculum.of(curriculum)
     construction, seeds = make_construction(construction), check_seeds(seeds)
-    check_counts(n_hidden=n_hidden, batch=batch)
-    check_clip(clip)
+    n_hidden, batch = check_counts(n_hidden=n_hidden, batch=batch)
+    clip = check_clip(clip)
     if n_hidden < task.s * task.d:
         warnings.warn(
             f"n_hidden = {n_hidden} is below s · d = {task.s * task.d}, the signs to hold: "
@@ -229,37 +268,39 @@ def train_copy(
             stacklevel=2,
         )
     with one_thread():
-        run = _Run(task, construction, seeds, n_hidden, batch, clip, curriculum)
+        run = _Run(task, construction, seeds, n_hidden, batch, clip, io_start, curriculum)
         members = run.fit(progress)
     recipe = {
-        "n_hidden": n_hidden, "batch": batch, "clip": clip,
+        "n_hidden": n_hidden, "batch": batch, "clip": clip, "io_start": io_start,
         "curriculum": {k: list(v) if isinstance(v, tuple) else v
                        for k, v in asdict(curriculum).items()},
     }
-    return [
-        Solution(
-            **members[i]["weights"], history=np.array(members[i]["losses"], np.float32),
+    solutions = []
+    for seed, member in zip(seeds, members, strict=True):
+        solution = Solution(
+            **member["weights"], history=np.array(member["losses"], np.float32),
             meta={
                 "task": task.name, "convention": task.convention,
                 "task_parameters": task.parameters, "construction": construction.name,
                 "seed": seed, **recipe,
-                "solved": members[i]["solved"], "steps": len(members[i]["losses"]),
-                "horizon": run.stages[members[i]["stage"]][0],
-                "final_loss": float(np.mean(members[i]["losses"][-curriculum.window :])),
-                "diverged": members[i]["diverged"],
+                "steps": len(member["losses"]), "horizon": run.stages[member["stage"]][0],
+                "final_loss": float(np.mean(member["losses"][-curriculum.window :])),
             },
         )
-        for i, seed in enumerate(seeds)
-    ]
+        # The loss is that before the last update, which may have broken the weights.
+        diverged = member["diverged"] or not solution.finite
+        solution.meta.update(diverged=diverged, solved=member["solved"] and not diverged)
+        solutions.append(solution)
+    return solutions
 
 
 class _Run:
     """The state of one ensemble in training; members leave it when they are solved."""
 
-    def __init__(self, task, construction, seeds, n_hidden, batch, clip, curriculum):
+    def __init__(self, task, construction, seeds, n_hidden, batch, clip, io_start, curriculum):
         self.task, self.construction, self.batch, self.clip = task, construction, batch, clip
         self.curriculum, self.stages = curriculum, curriculum.stages(task.lags)
-        stacked = stack_starts(task, construction, seeds, n_hidden)
+        stacked = stack_starts(task, construction, seeds, n_hidden, io_start)
         self.fixed = {k: v for k, v in stacked.items() if not v.requires_grad}
         self.adam = _Adam({k: v for k, v in stacked.items() if v.requires_grad})
         self.members = [
@@ -294,11 +335,11 @@ class _Run:
                 if not self.active:
                     break
             if progress and not all(m["solved"] for m in self.members):
-                bar.write(self._unsolved(), file=sys.stderr)
+                bar.write(self._criterion_missed(), file=sys.stderr)
         return self.members
 
-    def _unsolved(self) -> str:
-        """Who is left unsolved, and where each one stood."""
+    def _criterion_missed(self) -> str:
+        """Who did not meet the criterion, and where each one stood."""
         stood = []
         for m in self.members:
             if not m["solved"]:
@@ -306,8 +347,8 @@ class _Run:
                 state = "diverged" if m["diverged"] else f"accuracy {accuracy:.4f}"
                 stood.append(f"seed {m['seed']} at {self.stages[m['stage']][0]} lags ({state})")
         return (
-            f"{len(stood)} of {len(self.members)} networks unsolved within the budget of "
-            f"{self.curriculum.max_steps} batches: {', '.join(stood)}"
+            f"{len(stood)} of {len(self.members)} networks did not meet the training criterion "
+            f"within the budget of {self.curriculum.max_steps} batches: {', '.join(stood)}"
         )
 
     def _draw(self) -> None:

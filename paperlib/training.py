@@ -6,18 +6,21 @@ import math
 import warnings
 from collections.abc import Iterable
 from contextlib import contextmanager
+from numbers import Real
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
 from .constructions import Construction, initial_weights, make_construction
-from .network import Solution, hidden_states
+from .network import Solution
 from .tasks import Task, Trials
+from .unroll import hidden_states
 
 __all__ = ["check_seeds", "generator", "train"]
 
 _STREAMS = {"weights": 0, "data": 1, "evaluation": 2}
+DATA = ("fresh", "fixed")
 
 
 def generator(seed: int, stream: str) -> torch.Generator:
@@ -38,6 +41,8 @@ def check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     ValueError
         If there is none, one is repeated, or one is not a non-negative integer.
     """
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
+        raise ValueError(f"seeds must be a list of non-negative integers, got {seeds!r}")
     seeds = tuple(seeds)
     if not seeds:
         raise ValueError("seeds must name at least one seed, got none")
@@ -50,17 +55,38 @@ def check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     return tuple(map(int, seeds))
 
 
-def check_counts(**counts: int) -> None:
-    """Refuse, by name, what is not a positive integer."""
+def is_count(value) -> bool:
+    """Whether a value is a positive integer, Python's or NumPy's."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+
+
+def is_number(value, low: float = -math.inf, high: float = math.inf) -> bool:
+    """Whether a value is a finite real number from ``low`` to ``high``."""
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    return real and math.isfinite(value) and low <= value <= high
+
+
+def check_counts(**counts: int) -> tuple[int, ...]:
+    """The counts as plain integers; what is not a positive integer is refused by name."""
     for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if not is_count(value):
             raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    return tuple(map(int, counts.values()))
 
 
-def check_clip(clip: float) -> None:
-    """Refuse what is no limit on a gradient's norm."""
-    if not 0 <= clip < math.inf:
+def check_clip(clip: float) -> float:
+    """A limit on a gradient's norm as a plain number; anything else is refused."""
+    if not is_number(clip, low=0):
         raise ValueError(f"clip must be at least 0 (no clipping) and finite, got {clip!r}")
+    return float(clip)
+
+
+def check_task(task: Task, kind: type[Task] = Task) -> None:
+    """Refuse what is not a task, or not of this kind."""
+    if not isinstance(task, kind):
+        raise TypeError(
+            f"task must be a {kind.__name__}, such as from paperlib.make_task, got {task!r}"
+        )
 
 
 @contextmanager
@@ -85,11 +111,13 @@ def train(
     batch: int = 64,
     learning_rate: float = 1e-3,
     clip: float = 0.0,
+    io_start: str = "torch",
+    data: str = "fresh",
     progress: bool = True,
 ) -> list[Solution]:
     """Train one network per seed, all together (paper, Section 4, for the default numbers).
 
-    Adam on the masked mean squared error, fresh trials at every batch. A seed fixes a member's
+    Adam on the masked mean squared error. A seed fixes a member's
     initial weights and data, and members share no arithmetic, so a seed means the same network
     whatever trains beside it, up to rounding in batched products (training is chaotic: a
     difference in the last bit grows with the number of steps).
@@ -107,6 +135,10 @@ def train(
     learning_rate : float
     clip : float
         Largest norm of a member's gradient; 0 never clips, as the paper mentions no clipping.
+    io_start : {"torch", "glorot", "lecun"}
+        Law of the start of ``W_xh`` and ``W_hy``, see `initial_weights`.
+    data : {"fresh", "fixed"}
+        New trials at every batch, or those of the first epoch again in each, in a new order.
     progress : bool
         Show a bar with loss and time left.
 
@@ -117,26 +149,30 @@ def train(
 
     Raises
     ------
-    ValueError
-        If a parameter is out of range.
+    TypeError, ValueError
+        If a parameter is of the wrong kind or out of range.
     """
+    check_task(task)
     construction = make_construction(construction)
     seeds = check_seeds(seeds)
-    check_counts(
+    n_hidden, epochs, batches_per_epoch, batch = check_counts(
         n_hidden=n_hidden, epochs=epochs, batches_per_epoch=batches_per_epoch, batch=batch
     )
-    if not 0 < learning_rate < math.inf:
+    if not (is_number(learning_rate) and learning_rate > 0):
         raise ValueError(f"learning_rate must be positive and finite, got {learning_rate!r}")
-    check_clip(clip)
+    if data not in DATA:
+        raise ValueError(f"unknown data {data!r}; allowed: {', '.join(DATA)}")
     recipe = {
         "n_hidden": n_hidden, "epochs": epochs, "batches_per_epoch": batches_per_epoch,
-        "batch": batch, "learning_rate": learning_rate, "clip": clip,
+        "batch": batch, "learning_rate": float(learning_rate), "clip": check_clip(clip),
+        "io_start": io_start, "data": data,
     }
     with one_thread():
-        parameters = stack_starts(task, construction, seeds, n_hidden)
+        parameters = stack_starts(task, construction, seeds, n_hidden, io_start)
         history = _fit(
             task, construction, parameters, [generator(s, "data") for s in seeds],
-            epochs, batches_per_epoch, batch, learning_rate, clip, progress,
+            epochs, batches_per_epoch, batch, recipe["learning_rate"], recipe["clip"],
+            data == "fresh", progress,
         )
         W_hh = construction.assemble(parameters).detach()
     solutions = []
@@ -158,9 +194,11 @@ def train(
     return solutions
 
 
-def stack_starts(task, construction, seeds, n_hidden) -> dict[str, torch.Tensor]:
+def stack_starts(task, construction, seeds, n_hidden, io_start) -> dict[str, torch.Tensor]:
     starts = [
-        initial_weights(construction, task.n_in, n_hidden, task.n_out, generator(s, "weights"))
+        initial_weights(
+            construction, task.n_in, n_hidden, task.n_out, generator(s, "weights"), io_start
+        )
         for s in seeds
     ]
     stacked = {name: torch.stack([start[name] for start in starts]) for name in starts[0]}
@@ -173,7 +211,7 @@ def stack_starts(task, construction, seeds, n_hidden) -> dict[str, torch.Tensor]
 
 def _fit(
     task, construction, parameters, generators, epochs, batches_per_epoch, batch,
-    learning_rate, clip, progress,
+    learning_rate, clip, fresh, progress,
 ) -> np.ndarray:
     """Fit the stacked parameters in place; returns the losses, shape (member, steps)."""
     optimiser = torch.optim.Adam(parameters.values(), lr=learning_rate)
@@ -184,7 +222,11 @@ def _fit(
     )
     with bar:
         for epoch in range(epochs):
-            data = _draw_epoch(task, generators, batches_per_epoch, batch)
+            if fresh or epoch == 0:
+                trials = [task.sample(batches_per_epoch * batch, g) for g in generators]
+            else:
+                trials = [_shuffled(t, g) for t, g in zip(trials, generators, strict=True)]
+            data = _as_batches(trials, batches_per_epoch, batch)
             for b in range(batches_per_epoch):
                 losses = _step(construction, parameters, optimiser, clip, *(x[b] for x in data))
                 history[:, epoch * batches_per_epoch + b] = losses
@@ -194,9 +236,13 @@ def _fit(
     return history
 
 
-def _draw_epoch(task, generators, batches: int, batch: int) -> Trials:
+def _shuffled(trials: Trials, generator: torch.Generator) -> Trials:
+    order = torch.randperm(len(trials.inputs), generator=generator)
+    return Trials(*(part[order] for part in trials))
+
+
+def _as_batches(samples: list[Trials], batches: int, batch: int) -> Trials:
     """An epoch's trials, each tensor of shape (batches, member, time, batch, channel)."""
-    samples = [task.sample(batches * batch, g) for g in generators]
     return Trials(*(
         torch.stack(parts).unflatten(1, (batches, batch)).permute(1, 0, 3, 2, 4).contiguous()
         for parts in zip(*samples, strict=True)

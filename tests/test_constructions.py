@@ -62,6 +62,23 @@ def test_default_start_and_read_in_and_out_are_uniform(n_hidden):
     assert abs(weights["W_hh"].var() - m**2 / 3) < 0.2 * m**2 / 3
 
 
+@pytest.mark.parametrize(("io_start", "W_xh", "W_hy"), [
+    ("torch", 1 / 100**0.5, 1 / 100**0.5),
+    ("glorot", (6 / 108) ** 0.5, (6 / 102) ** 0.5),  # fans of W_xh are 8 and 100
+    ("lecun", (3 / 8) ** 0.5, (3 / 100) ** 0.5),
+])
+def test_laws_of_read_in_and_out(io_start, W_xh, W_hy):
+    start, usual = (
+        initial_weights(dense_default, 8, 100, 2, generator(0, "weights"), law)
+        for law in (io_start, "torch")
+    )
+    for name, half_width in (("W_xh", W_xh), ("W_hy", W_hy)):
+        assert 0.9 * half_width < start[name].abs().max() <= half_width * (1 + 1e-6)
+        scale = half_width * 100**0.5
+        torch.testing.assert_close(start[name], usual[name] * scale, atol=1e-6, rtol=1e-5)
+    assert torch.equal(start["W_hh"], usual["W_hh"])
+
+
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="even n_hidden.*7"):
         draw(dense_normal, 7)

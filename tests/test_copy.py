@@ -1,5 +1,6 @@
 """The copy task, its curriculum, and the Cayley construction."""
 
+import json
 import math
 
 import numpy as np
@@ -17,7 +18,7 @@ from paperlib.curriculum import (
 from paperlib.metrics import replay_accuracy
 from paperlib.network import Solution
 from paperlib.schur import ordered_schur
-from paperlib.tasks import Copy
+from paperlib.tasks import Copy, FlipFlop
 from paperlib.training import generator, stack_starts
 
 SMALL = Copy(s=2, d=2, lags=8)
@@ -53,7 +54,7 @@ def test_a_shift_register_solves_copy_by_hand():
 
 
 def members(n_hidden, seeds=(0, 1, 2)):
-    return stack_starts(Copy(), cayley, seeds, n_hidden)
+    return stack_starts(Copy(), cayley, seeds, n_hidden, "torch")
 
 
 @pytest.mark.parametrize("n_hidden", [1, 2, 7, 8, 72])
@@ -165,7 +166,10 @@ def test_the_budget_ends_a_run_and_says_so(capsys):
             curriculum={"max_steps": 7},
         )
     said = capsys.readouterr().err
-    assert "1 of 1 networks unsolved within the budget of 7 batches: seed 0 at 8 lags" in said
+    assert (
+        "1 of 1 networks did not meet the training criterion within the budget of 7 batches: "
+        "seed 0 at 8 lags"
+    ) in said
     assert not solution.meta["solved"] and solution.meta["steps"] == 7
     assert solution.meta["horizon"] == 8
 
@@ -205,7 +209,14 @@ def test_training_sequences_are_those_of_training(monkeypatch):
     (lambda: Copy(d=-1), "d must be.*-1"),
     (lambda: Copy(lags=0), "lags must be.*0"),
     (lambda: Curriculum(horizons=(16, 8)), "horizons.*growing"),
+    (lambda: Curriculum(horizons=8), "horizons must be a list of growing positive integers.*8"),
+    (lambda: Curriculum(horizons="816"), "horizons.*'816'"),
+    (lambda: Curriculum(horizons=[8, 16.5]), "horizons.*16.5"),
     (lambda: Curriculum(learning_rates=()), "learning_rates"),
+    (lambda: Curriculum(learning_rates=1e-3), "learning_rates must be a list.*0.001"),
+    (lambda: Curriculum(learning_rates=["fast"]), "learning_rates.*fast"),
+    (lambda: Curriculum(promote_at="always"), "promote_at.*always"),
+    (lambda: Curriculum(window=True), "window.*True"),
     (lambda: Curriculum(promote_at=1.5), "promote_at.*1.5"),
     (lambda: Curriculum(solve_at=math.nan), "solve_at.*nan"),
     (lambda: Curriculum(max_steps=0), "max_steps.*0"),
@@ -213,10 +224,54 @@ def test_training_sequences_are_those_of_training(monkeypatch):
     (lambda: train_copy(SMALL, "cayley", [0], n_hidden=0), "n_hidden.*0"),
     (lambda: train_copy(SMALL, "dense_normal", [0], n_hidden=9), "even n_hidden.*9"),
     (lambda: train_copy(SMALL, "cayley", [0], clip=-1.0), "clip"),
+    (lambda: train_copy(SMALL, "cayley", [0], clip=None), "clip.*None"),
+    (lambda: train_copy(SMALL, "cayley", 3), "seeds must be a list.*3"),
+    (lambda: train_copy(SMALL, "cayley", [0], io_start="zeros"), "io_start 'zeros'.*glorot"),
+    (
+        lambda: train_copy(SMALL, "cayley", [0], curriculum={"horizon": [8]}),
+        "unknown field 'horizon' of curriculum; allowed: horizons",
+    ),
 ])
 def test_bad_input_is_named(make, named):
     with pytest.raises(ValueError, match=named):
         make()
+
+
+@pytest.mark.parametrize(("make", "named"), [
+    (lambda: train_copy(FlipFlop(), "cayley", [0]), "task must be a Copy.*FlipFlop"),
+    (lambda: train_copy("copy", "cayley", [0]), "task must be a Copy.*'copy'"),
+    (lambda: train_copy(SMALL, "cayley", [0], curriculum=[8, 16]), "curriculum.*dict"),
+])
+def test_the_wrong_kind_of_thing_is_named(make, named):
+    with pytest.raises(TypeError, match=named):
+        make()
+
+
+def test_numpy_numbers_train_as_plain_ones_do():
+    rule = {"max_steps": np.int64(4), "horizons": np.array([4]), "solve_at": np.float64(0.9)}
+    (solution,) = train_copy(
+        SMALL, "dense_default", [np.int64(0)], n_hidden=np.int64(6), batch=np.int32(8),
+        clip=np.float32(1), curriculum=rule, progress=False,
+    )
+    assert json.loads(json.dumps(solution.meta)) == solution.meta
+    assert solution.meta["curriculum"]["horizons"] == [4]
+
+
+def test_a_last_update_that_breaks_the_weights_is_divergence(monkeypatch):
+    real = _Adam.step
+
+    def breaking(self, rates):
+        real(self, rates)
+        if self.steps == 5:
+            with torch.no_grad():
+                self.parameters["W_hh"][0] = math.nan
+
+    monkeypatch.setattr(_Adam, "step", breaking)
+    broken, fine = train_copy(
+        SMALL, "dense_default", [0, 1], **FAST, curriculum={"max_steps": 5}
+    )
+    assert broken.meta["diverged"] and not broken.meta["solved"] and not broken.finite
+    assert np.isfinite(broken.history).all() and not fine.meta["diverged"]
 
 
 def test_stages_end_at_the_tasks_lags():

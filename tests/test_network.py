@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from paperlib.network import Solution, hidden_states, rollout
+from paperlib.network import Solution, rollout
+from paperlib.unroll import hidden_states
 
 
 def weights(members, n_hidden, n_in, n_out, seed=0, dtype=torch.float64):

@@ -14,7 +14,9 @@ from paperlib.training import generator, train
 SMALL = dict(n_hidden=12, epochs=2, batches_per_epoch=8, batch=16, progress=False)
 
 
-def plain_loop(task, construction, seed, *, n_hidden, epochs, batches_per_epoch, batch, clip):
+def plain_loop(
+    task, construction, seed, *, n_hidden, epochs, batches_per_epoch, batch, clip, data
+):
     """The same training as anyone would write it: nn.RNN, autograd, clip_grad_norm_, Adam."""
     start = initial_weights(
         CONSTRUCTIONS[construction], task.n_in, n_hidden, task.n_out, generator(seed, "weights")
@@ -27,9 +29,13 @@ def plain_loop(task, construction, seed, *, n_hidden, epochs, batches_per_epoch,
         readout.weight.copy_(start["W_hy"])
     parameters = [*rnn.parameters(), *readout.parameters()]
     optimiser = torch.optim.Adam(parameters, lr=1e-3)
-    data, losses = generator(seed, "data"), []
-    for _ in range(epochs):
-        trials = task.sample(batches_per_epoch * batch, data)
+    draw, losses = generator(seed, "data"), []
+    for epoch in range(epochs):
+        if data == "fresh" or epoch == 0:
+            trials = task.sample(batches_per_epoch * batch, draw)
+        else:
+            order = torch.randperm(batches_per_epoch * batch, generator=draw)
+            trials = [part[order] for part in trials]
         for b in range(batches_per_epoch):
             inputs, targets, mask = (x[b * batch : (b + 1) * batch] for x in trials)
             optimiser.zero_grad()
@@ -43,17 +49,19 @@ def plain_loop(task, construction, seed, *, n_hidden, epochs, batches_per_epoch,
     return rnn.weight_hh_l0.detach().numpy(), np.array(losses)
 
 
-@pytest.mark.parametrize("clip", [0.0, 0.05])
+@pytest.mark.parametrize(("clip", "data"), [(0.0, "fresh"), (0.05, "fresh"), (0.0, "fixed")])
 @pytest.mark.parametrize("task", [FlipFlop(), FlipFlop.from_convention("schuessler")])
-def test_ensemble_trains_as_a_plain_loop_does(task, clip):
+def test_ensemble_trains_as_a_plain_loop_does(task, clip, data):
     """Also the tolerance across machines: after 16 steps, 1e-4 of the weights' scale.
 
     Training is chaotic: a difference in the last bit grows with the number of steps.
     """
-    solutions = train(task, "dense_orthogonal", [5, 2], clip=clip, **SMALL)
+    solutions = train(task, "dense_orthogonal", [5, 2], clip=clip, data=data, **SMALL)
     for solution in solutions:
         recipe = {k: v for k, v in SMALL.items() if k != "progress"}
-        W_hh, losses = plain_loop(task, "dense_orthogonal", solution.seed, clip=clip, **recipe)
+        W_hh, losses = plain_loop(
+            task, "dense_orthogonal", solution.seed, clip=clip, data=data, **recipe
+        )
         np.testing.assert_allclose(solution.W_hh, W_hh, atol=1e-4 * np.abs(W_hh).max())
         np.testing.assert_allclose(solution.history, losses, rtol=1e-4)
 
@@ -127,13 +135,34 @@ def test_thread_count_is_given_back():
     ({"batches_per_epoch": 1.5}, "batches_per_epoch.*1.5"),
     ({"learning_rate": 0.0}, "learning_rate"),
     ({"learning_rate": math.nan}, "learning_rate"),
+    ({"learning_rate": "fast"}, "learning_rate.*fast"),
+    ({"learning_rate": None}, "learning_rate.*None"),
     ({"clip": -1.0}, "clip"),
+    ({"clip": "tight"}, "clip.*tight"),
+    ({"batch": True}, "batch.*True"),
+    ({"seeds": 0}, "seeds must be a list.*0"),
+    ({"io_start": "zeros"}, "io_start 'zeros'.*torch, glorot, lecun"),
+    ({"data": "stale"}, "data 'stale'.*fresh, fixed"),
     ({"clip": math.inf}, "clip.*inf"),
 ])
 def test_bad_arguments_are_named(change, named):
     arguments = dict(task=FlipFlop(), construction="dense_orthogonal", seeds=[0], **SMALL)
     with pytest.raises(ValueError, match=named):
         train(**{**arguments, **change})
+
+
+def test_a_task_is_a_task():
+    with pytest.raises(TypeError, match="task must be a Task.*'sine'"):
+        train("sine", "dense_orthogonal", [0], **SMALL)
+
+
+def test_fixed_data_are_the_same_trials_in_another_order():
+    trials = FlipFlop().sample(50, generator(0, "data"))
+    shuffled = training._shuffled(trials, generator(1, "data"))
+    assert not torch.equal(trials.inputs, shuffled.inputs)
+    for before, after in zip(trials, shuffled, strict=True):
+        rows = [{x.numpy().tobytes() for x in part} for part in (before, after)]
+        assert rows[0] == rows[1]
 
 
 def test_progress_bar_shows_loss_and_time_left(capsys):
