@@ -91,7 +91,7 @@ results = results[results["convention"] != "eager_horizon"]
 report.glue({"needed": s * d, "max_steps": max_steps, "alpha": alpha})
 report.glue({"n_seeds": results["seed"].nunique()})
 report.glue({"solved_at": f"{report.SOLVED:.4g}"})
-figures.publish(figures.grid_figure(results, solved_at=s * d), "copy_grid", out)
+figures.publish(figures.grid_figure(results, fits_from=s * d), "copy_grid", out)
 
 # %% [markdown]
 # ```{glue:figure} copy_grid

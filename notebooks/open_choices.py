@@ -49,7 +49,6 @@ epochs = 30  # passes of batches_per_epoch batches
 batches_per_epoch = 128  # batches
 batch = 64  # trials per batch
 learning_rate = 0.001  # of Adam
-clip = 0.0  # largest gradient norm of a network; 0: no limit
 n_trials = 2048  # held-out trials of the evaluation
 
 # %% [markdown]
@@ -59,27 +58,36 @@ n_trials = 2048  # held-out trials of the evaluation
 
 # %%
 TASKS = {k: ALL_TASKS[k] for k in ("flip_flop", "sine", "integration")}
+# Choices of training, each changed by itself in the default convention.
+TRAINED = {
+    "clipped_at_1": {"clip": 1.0},
+    "fixed_data": {"data": "fixed"},
+    "glorot_start": {"io_start": "glorot"},
+    "lecun_start": {"io_start": "lecun"},
+}
+WHAT = {
+    "clipped_at_1": "each network's gradient limited to a norm of one",
+    "fixed_data": "the first epoch's trials again in every epoch, in a new order",
+    "glorot_start": "W_xh and W_hy start uniform, of variance 2 / (fan in + fan out)",
+    "lecun_start": "W_xh and W_hy start uniform, of variance 1 / fan in",
+}
 variants = [
-    (name, label, clip)
-    for name, kind in TASKS.items()
-    for label in kind.conventions
+    (name, label) for name, kind in TASKS.items() for label in [*kind.conventions, *TRAINED]
 ]
-variants += [(name, "clipped_at_1", 1.0) for name in TASKS]
 pl.check_alpha(alpha)  # before it costs a training
 SHOWN = ["fvu", "delta_fvu", "s_dt", "removed_mass", "n_R"]
 
 # %%
 tables, start = [], perf_counter()
-for name, label, limit in variants if train_here else ():
-    conventions = TASKS[name].conventions
-    clipped = label not in conventions
-    default = label == next(iter(conventions))
-    task = pl.make_task(name, None if clipped else label)
+for name, label in variants if train_here else ():
+    changed, own = TRAINED.get(label, {}), label in TRAINED
+    default = label == next(iter(TASKS[name].conventions))
+    task = pl.make_task(name, None if own else label)
     solutions = pl.load_or_train(
-        f"{out}/clipped" if clipped else out, task, construction,
+        f"{out}/variants/{label}" if own else out, task, construction,
         seeds if default else seeds[:n_others], n_hidden=n_hidden, epochs=epochs,
         batches_per_epoch=batches_per_epoch, batch=batch,
-        learning_rate=learning_rate, clip=limit,
+        learning_rate=learning_rate, **{"clip": 0.0, **changed},
     )
     scored = pl.ablation_profile(
         solutions, task, alpha, ["none", "RR", "CR", "CC"], n_trials
@@ -124,6 +132,9 @@ for (name, label), group in groups:
         report.glue({f"{name}_median": np.median(values)})
         report.glue({f"{name}_failed": rows[-1]["failed"]})
         report.glue({f"{name}_paper": printed[name]})
+        report.glue({f"{name}_mean": report.mean_sem_text(values)})
+        trained = report.mean_sem_text(values[values <= failed])
+        report.glue({f"{name}_mean_trained": trained})
 report.glue({f"{name}_nearest": label for name, (_, label) in nearest.items()})
 report.glue({"n_variants": len(rows), "failed": failed})
 report.table(pd.DataFrame(rows), "FVU without ablation, by convention.")
@@ -132,7 +143,7 @@ report.table(pd.DataFrame(rows), "FVU without ablation, by convention.")
 # ```{glue:figure} open_choices
 # :name: fig-conventions
 #
-# Fraction of variance unexplained by unablated networks, one point a network, under {glue:text}`n_variants` readings; the line is the paper's value. `clipped_at_1` is the default convention with each network's gradient limited to a norm of one.
+# Fraction of variance unexplained by unablated networks, one point a network, under {glue:text}`n_variants` readings; the line is the paper's value. The last four of each task are the default convention, trained in another way.
 # ```
 
 # %%
@@ -146,6 +157,10 @@ rows = [
     }
     for name, kind in TASKS.items()
     for label, changed in kind.conventions.items()
+]
+rows += [
+    {"task": "each", "convention": label, "differs from the default in": text}
+    for label, text in WHAT.items()
 ]
 report.table(pd.DataFrame(rows), "What each convention changes.")
 
@@ -175,28 +190,30 @@ report.table(pd.DataFrame(rows), "What each convention changes.")
 # %% [markdown]
 # ## Every decision
 #
-# | what the paper does not say | what we do | why |
-# |---|---|---|
-# | statistics of pulses, frequencies and cue, coherences and noise, target of the integration, which steps count | the conventions above | literature and the FVU of unablated networks |
-# | start of `W_xh` and `W_hy` | uniform in ±$N_h^{-1/2}$ | the default of `torch.nn.RNN` and `torch.nn.Linear`; keeps hidden units away from saturation |
-# | law of the orthogonal start | Haar measure {cite}`mezzadri2007generate` | the only law without a preferred direction |
-# | loss | mean squared error over the steps that count | the FVU is its normalised form |
-# | training data | fresh trials at every batch, a stream of its own per seed | no network can memorise, and a seed means one network |
-# | limit on the gradient | none | the paper mentions none; the rows `clipped_at_1` show what one would change |
-# | precision | training in single, Schur forms and evaluations in double | the order of blocks is not stable in single precision |
-# | held-out trials | the same trials for all networks and ablations | differences between ablations are then not sampling |
-# | $\bar y$ in the FVU | one mean per output channel, over trials and steps that count | the mean target over the evaluation set, read literally |
-# | order among equal moduli | larger real part first, then LAPACK's order | deterministic; ties are listed with every ordering |
-# | a modulus at the threshold | counts as in R within rounding | else rounding would decide |
-# | $\mathcal N(0, 1/6)$ of the normal start | variance, not standard deviation | the usual reading of the notation |
-# | recipe of the copy networks | a horizon that grows with each network's accuracy, a smaller learning rate at longer horizons, a limit on the gradient, an end at a stated accuracy or budget | fewest batches to solve among the recipes tried first; nothing else was looked at, and [other recipes](copy_recipes.ipynb) are shown |
-# | first replayed symbol | in the first silent step | the shortest loop |
-# | the copy representatives | the first solved seed | a rule that cannot look at ablations |
-# | error bars | standard error with $n - 1$, over solutions | the paper says SEM over seeds |
-# | a network that fails to train | kept and shown | leaving it out would choose networks by outcome |
+# What moves a number is measured: readings of the tasks and choices of training by training again under each, choices of measuring by measuring again.
+# What the ablation profile does under the first is on [a page of its own](conventions.ipynb), for copy under [other recipes](copy_recipes.ipynb); the second are on [another](evaluation_choices.ipynb).
 #
-# What the conventions and the copy recipe do to the ablation profile, and which claims of the paper survive them, is measured on a [page of its own](conventions.ipynb).
-# The order among equal moduli moves what `T_RR` and `T_CC` cost and not what `T_C→R` costs, which depends on the leading subspace alone.
+# | what the paper does not say | what we do | why | what it moves |
+# |---|---|---|---|
+# | statistics of pulses, frequencies and cue, coherences and noise, target of the integration, which steps count | the conventions above | literature and the FVU of unablated networks | FVU: {numref}`fig-conventions`; profile: [measured](conventions.ipynb) |
+# | start of `W_xh` and `W_hy` | uniform in ±$N_h^{-1/2}$ | the default of `torch.nn.RNN` and `torch.nn.Linear` | `glorot_start`, `lecun_start`: [measured](conventions.ipynb), also [for copy](copy_recipes.ipynb) |
+# | training data | fresh trials at every batch, a stream of its own per seed | no network can memorise, and a seed means one network | `fixed_data`: [measured](conventions.ipynb); copy has too many sequences to pass over twice |
+# | limit on the gradient | none; for copy a norm of one | the paper mentions none; copy's recipe is ours throughout | `clipped_at_1`: [measured](conventions.ipynb), also [for copy](copy_recipes.ipynb) |
+# | recipe of the copy networks | a horizon that grows with each network's accuracy, a smaller learning rate at longer horizons, an end at a stated accuracy or budget | fewest batches to solve among the recipes tried first; nothing else was looked at | [measured](copy_recipes.ipynb) |
+# | law of the orthogonal start | Haar measure {cite}`mezzadri2007generate` | the only law without a preferred direction | the start itself is varied in [the grid](copy_grid.ipynb) |
+# | loss | mean squared error over the steps that count | the FVU is its normalised form | a constant factor moves nothing: Adam divides it out |
+# | precision | training in single, Schur forms and evaluations in double | the order of blocks is not stable in single precision | not measured: training in double gives other networks, as another seed does |
+# | held-out trials | the same trials for all networks and ablations | differences between ablations are then not sampling | [measured](evaluation_choices.ipynb): little |
+# | $\bar y$ in the FVU | one mean per output channel, over trials and steps that count | the mean target over the evaluation set, read literally | [measured](evaluation_choices.ipynb): one factor a task |
+# | order among equal moduli | larger real part first, then LAPACK's order | deterministic; ties are listed with every ordering | [measured](evaluation_choices.ipynb): how often there is a tie |
+# | a modulus at the threshold | counts as in R within rounding | else rounding would decide | [measured](evaluation_choices.ipynb): the smallest distance |
+# | $\mathcal N(0, 1/6)$ of the normal start | variance, not standard deviation | the usual reading of the notation | not measured: no printed number rests on this start |
+# | first replayed symbol | in the first silent step | the shortest loop | not measured |
+# | the copy representatives | the first solved seed | a rule that cannot look at ablations | [measured](evaluation_choices.ipynb): its rank among all |
+# | error bars | standard error with $n - 1$, over solutions | the paper says SEM over seeds | with $n$ they would be shorter by a factor $\sqrt{(n-1)/n}$ |
+# | a network that fails to train | kept and shown | leaving it out would choose networks by outcome | mean FVU of integration {glue:text}`integration_mean`, without those that fail {glue:text}`integration_mean_trained` |
+#
+# The order inside a sector moves what `T_RR` and `T_CC` cost even where no moduli tie, and not what `T_C→R` costs, which depends on the leading subspace alone.
 #
 # ## Summary
 #

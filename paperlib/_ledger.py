@@ -15,6 +15,7 @@ from .artifacts import QUANTITIES, ArtifactError, project_root, reported
 from .report import TASK_LABELS, plain_label
 from .schur import SUBSETS
 from .tasks import TASKS
+from .training import is_number
 
 TABLES = ("figure_1", "figure_2", "table_1", "open_choices")  # what may be evidence
 PARAMETERS = {  # of each rule
@@ -144,8 +145,11 @@ def _claims(entry: dict, paper: pd.DataFrame) -> list[Claim]:
         raise ValueError(f"rule {rule} takes {', '.join(sorted(PARAMETERS[rule])) or 'nothing'}")
     if "reported" not in entry:
         return [_claim(entry, entry, rule)]
+    patterns = entry["reported"]
+    if not isinstance(patterns, list) or not patterns:
+        raise ValueError(f"reported must be a list of ids of numbers, got {patterns!r}")
     rows = []
-    for pattern in entry["reported"]:
+    for pattern in patterns:
         found = [row for row in paper.to_dict("records") if fnmatchcase(row["id"], pattern)]
         if not found:
             raise ValueError(f"there is no number {pattern!r} in reported.csv")
@@ -175,6 +179,8 @@ def _claim(entry: dict, row: dict, rule: str) -> Claim:
         removed=removed, paper=row.get("value") or row.get("words") or "", rule=rule,
         parameters=entry["rule"][rule], evidence=evidence, page=entry["page"],
     )
+    pages = sorted(path.stem for path in (project_root() / "notebooks").glob("*.py"))
+    allowed("page", claim.page, pages)
     allowed("task", claim.tasks, TASKS)
     allowed("quantity", claim.quantity, MEASURES)
     if rule != "undecidable":
@@ -203,7 +209,8 @@ def _check_parameters(claim: Claim) -> None:
             raise ValueError(f"a value needs a printed number, not {claim.paper!r}") from None
     elif claim.rule == "rank":
         allowed("quantity", [given["x"], given["y"]], MEASURES)
-        float(given["below"])
+        if not is_number(given["below"], -1, 1):
+            raise ValueError(f"below must be a correlation, got {given['below']!r}")
     elif claim.rule == "share":
         names = [
             column(quantity, removed) + end

@@ -104,8 +104,8 @@ def across(ledger: list[Claim], results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As from `judge`, with ``convention`` as last column. Claims that need quantities, subsets
-        or thresholds that the table has not are left out.
+        As from `judge`, with ``convention`` as last column. Claims that need quantities, subsets,
+        thresholds, constructions or widths that the table has not are left out.
 
     Raises
     ------
@@ -119,6 +119,7 @@ def across(ledger: list[Claim], results: pd.DataFrame) -> pd.DataFrame:
             len(claim.tasks) > 1 or here.empty or claim.rule not in ("value", "share")
             or not set(claim.evidence["alpha"]) <= alphas
             or claim.evidence["construction"] not in set(here["construction"])
+            or claim.evidence["n_hidden"] not in set(here["n_hidden"])
             or not _needs(claim) <= {*map(column, here["quantity"], here["removed"])}
         ):
             continue

@@ -120,6 +120,11 @@ def publish(drawn: tuple[Figure, str], name: str, out: Paths | str) -> None:
     glue({name: Published(drawing["png"], alt, width)})
 
 
+def _require_rows(rows: pd.DataFrame) -> None:
+    if rows.empty:
+        raise ValueError("there is nothing to draw: the table has no rows")
+
+
 def trials_figure(task: Task, trials: Trials, what: str, n: int = 3) -> tuple[Figure, str]:
     """Inputs above targets for the first ``n`` trials; steps that do not count are shaded.
 
@@ -314,6 +319,7 @@ def figure_2(
     titles : dict
         Title of each task's column, keyed by the task's name.
     """
+    _require_rows(results)
     rows = {"delta_fvu": r"damage $\Delta$FVU", "s_dt": r"damage per mass $S_{\Delta T}$"}
     figure, axes = plt.subplots(
         2, len(titles), figsize=(3.7 * len(titles), 6.4), sharex="col", squeeze=False
@@ -348,6 +354,7 @@ def figure_2(
 
 def conventions_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
     """FVU of unablated networks by convention, one panel a task, the paper's value as a line."""
+    _require_rows(results)
     tasks = list(results["task"].unique())
     figure, axes = plt.subplots(
         len(tasks), 1, figsize=(8.5, 2.9 * len(tasks)), sharex=True, squeeze=False
@@ -451,6 +458,7 @@ def lags_figure(results: pd.DataFrame) -> tuple[Figure, str]:
 
     ``results`` holds the quantities ``replay_accuracy_lag_…`` of one construction and one α.
     """
+    _require_rows(results)
     lagged = results[results["quantity"].str.startswith("replay_accuracy_lag_")]
     lagged = lagged.assign(lag=lagged["quantity"].str.rsplit("_", n=1).str[1].astype(int))
     blocks = [b for b in BLOCK_LABELS if b in set(lagged["removed"])]
@@ -487,6 +495,7 @@ def figure_1(
     titles : dict
         Title of each construction's panel, keyed by its name.
     """
+    _require_rows(results)
     pairs = {
         "nothing": ("none", "CC"), BLOCK_LABELS["RR"]: ("RR", "RR+CC"),
         BLOCK_LABELS["CR"]: ("CR", "CR+CC"),
@@ -545,16 +554,17 @@ def figure_1(
     return figure, f"Replay accuracy by removed couplings, first solved seed: {shown}."
 
 
-def grid_figure(results: pd.DataFrame, solved_at: int) -> tuple[Figure, str]:
+def grid_figure(results: pd.DataFrame, fits_from: int) -> tuple[Figure, str]:
     """Replay accuracy by width as trained and without each block, one panel a construction.
 
     Parameters
     ----------
     results : DataFrame
         One α.
-    solved_at : int
+    fits_from : int
         Width from which a linear replay fits; a line marks it.
     """
+    _require_rows(results)
     names, widths = list(results["construction"].unique()), sorted(results["n_hidden"].unique())
     rows = math.ceil(len(names) / 2)
     figure, axes = plt.subplots(
@@ -578,7 +588,7 @@ def grid_figure(results: pd.DataFrame, solved_at: int) -> tuple[Figure, str]:
                 if len(values) and block == "none":
                     state = "solved" if solved else "unsolved"
                     seen.append(f"{name} {width} {state}: {mean_sem_text(values)}")
-        fit = np.interp(solved_at, widths, range(len(widths)))
+        fit = np.interp(fits_from, widths, range(len(widths)))
         ax.axvline(fit - 0.5, color="0.6", lw=0.8)
         ax.axhline(0.5, color="0.6", lw=0.8, ls=":")
         ax.set_xticks(range(len(widths)), widths)
@@ -608,6 +618,7 @@ def claims_figure(verdicts: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
     paper : DataFrame
         From `paperlib.artifacts.reported`.
     """
+    _require_rows(verdicts)
     drawn = verdicts[verdicts["rule"] == "value"]
     rows = drawn.join(paper.set_index("id")[["construction", "alpha"]], on="id")
     rows["who"] = rows["construction"].where(rows["task"] == "copy", rows["task"])
@@ -670,6 +681,44 @@ def _claim_row(ax: plt.Axes, y: int, row) -> None:
     )
 
 
+def spreads_figure(spreads: pd.DataFrame) -> tuple[Figure, str]:
+    """Standard deviations over networks and over held-out sets, one row a task and block.
+
+    Parameters
+    ----------
+    spreads : DataFrame
+        Columns task, removed, networks (spread over networks) and, one for each number of trials
+        and named by it, the spread over sets of so many.
+    """
+    _require_rows(spreads)
+    tasks = list(spreads["task"].unique())
+    figure, axes = plt.subplots(len(tasks), 1, figsize=(8.5, 1 + 1.6 * len(tasks)), sharex=True)
+    seen = []
+    for ax, task in zip(np.atleast_1d(axes), tasks, strict=True):
+        for y, row in enumerate(spreads[spreads["task"] == task].to_dict("records")):
+            sizes = sorted(k for k in row if isinstance(k, int) and np.isfinite(row[k]))
+            colour = BLOCK_COLOURS.get(row["removed"], "black")
+            ax.plot(row["networks"], y, "o", color=colour, ms=8)
+            for size, ms in zip(sizes, np.linspace(4, 9, len(sizes)), strict=True):
+                ax.plot(row[size], y, "o", mfc="none", mec=colour, ms=ms)
+            seen.append(
+                f"{task}, {plain_label(row['removed'])} removed: {number(row['networks'], 2)} over "
+                "networks, " + ", ".join(f"{number(row[k], 2)} over sets of {k}" for k in sizes)
+            )
+        removed = list(spreads[spreads["task"] == task]["removed"])
+        ax.set_yticks(range(len(removed)), [subset_label(r) if r != "none" else "none" for r in removed])
+        ax.set(title=task.replace("_", "-"), xscale="log")
+        ax.set_ylim(len(removed) - 0.5, -0.5)
+        ax.grid(axis="x", color="0.92")
+    np.atleast_1d(axes)[-1].set_xlabel("standard deviation")
+    handles = [
+        Line2D([], [], color="black", ls="", marker="o", ms=8, label="over networks"),
+        Line2D([], [], color="black", ls="", marker="o", mfc="none", label="over held-out sets"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    return figure, "Standard deviations. " + "; ".join(seen) + "."
+
+
 def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
     """Replay accuracy by recipe (the ``convention``), one panel a subset, the paper as a line.
 
@@ -680,6 +729,7 @@ def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, 
     paper : DataFrame
         From `paperlib.artifacts.reported`, one number per subset.
     """
+    _require_rows(results)
     names, subsets = list(results["convention"].unique()), ("RR", "CR", "RR+CR", "CC")
     printed = paper.set_index("removed")["value"]
     figure, axes = plt.subplots(
@@ -720,6 +770,7 @@ def profiles_figure(results: pd.DataFrame) -> tuple[Figure, str]:
 
     ``results`` holds several conventions of each task, one α.
     """
+    _require_rows(results)
     tasks = list(results["task"].unique())
     counts = [results[results["task"] == task]["convention"].nunique() for task in tasks]
     figure, axes = plt.subplots(
@@ -763,6 +814,7 @@ def verdicts_figure(verdicts: pd.DataFrame, titles: dict[str, str]) -> tuple[Fig
     titles : dict
         Of tasks, keyed by their names.
     """
+    _require_rows(verdicts)
     tasks = [task for task in titles if task in set(verdicts["task"])]
     counts = [verdicts[verdicts["task"] == task]["id"].nunique() for task in tasks]
     figure, axes = plt.subplots(

@@ -1,6 +1,7 @@
 """The ledger of claims: what it covers, and each rule with answers worked out by hand."""
 
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -498,6 +499,8 @@ def test_a_good_ledger_is_read(tmp_path):
 
 @pytest.mark.parametrize(("entry", "named"), [
     ({**GOOD, "rule": {}}, "has no rule"),
+    ({**FAMILY, "reported": []}, "reported must be a list of ids.*\\[\\]"),
+    ({**FAMILY, "reported": "s4-*"}, "reported must be a list of ids.*s4"),
     ({k: v for k, v in GOOD.items() if k != "rule"}, "has no rule"),
     ({**GOOD, "rule": {"guess": {}}}, "unknown rule 'guess'; allowed: value"),
     ({**GOOD, "rule": {"share": {}}}, "rule share takes holds"),
@@ -506,6 +509,7 @@ def test_a_good_ledger_is_read(tmp_path):
     ({**GOOD, "task": "juggling"}, "unknown task 'juggling'"),
     ({**GOOD, "colour": "red"}, "unknown key 'colour'"),
     ({k: v for k, v in GOOD.items() if k != "page"}, "lacks 'page'"),
+    ({**GOOD, "page": "figure_9"}, "unknown page 'figure_9'.*figure_2"),
     ({**GOOD, "evidence": {**GOOD["evidence"], "results": "hearsay"}}, "evidence 'hearsay'"),
     ({**GOOD, "evidence": {**GOOD["evidence"], "seed": 1}}, "unknown key of evidence 'seed'"),
     ({**GOOD, "evidence": {**GOOD["evidence"], "n_hidden": "64"}}, "whole number n_hidden"),
@@ -515,6 +519,8 @@ def test_a_good_ledger_is_read(tmp_path):
     ({**GOOD, "rule": {"share": {"holds": "delta_fvu_CR + 1"}}}, "not true or false"),
     ({**GOOD, "rule": {"share": {"holds": "n_R_none_085 > 1"}}}, "no n_R_none_085"),
     ({**GOOD, "rule": {"rank": {"x": "vibes", "y": "fvu", "below": 0.5}}}, "quantity 'vibes'"),
+    ({**GOOD, "rule": {"rank": {"x": "s_dt", "y": "fvu", "below": math.nan}}}, "below.*nan"),
+    ({**GOOD, "rule": {"rank": {"x": "s_dt", "y": "fvu", "below": "low"}}}, "below.*'low'"),
     ({**GOOD, "rule": {"value": {"m": 1, "against": "none"}}}, "needs a printed number, not ''"),
     ({**FAMILY, "reported": ["s9-*"]}, "no number 's9-\\*' in reported.csv"),
     ({**FAMILY, "reported": ["f2-ff-rr"]}, "needs a printed number, not 'almost none'"),

@@ -140,10 +140,44 @@ def test_figure_1_of_unsolved_networks_alone(copies):
 
 
 def test_grid_figure_marks_solved_and_unsolved(copies):
-    figure, alt = figures.grid_figure(copies, solved_at=8)
+    figure, alt = figures.grid_figure(copies, fits_from=8)
     np.testing.assert_allclose(points(figure.axes[0], "x"), [0.9] * 3 + [0.95])
     np.testing.assert_allclose(
         points(figure.axes[0], "D"), [0.7] * 3 + [0.8] * 3 + [0.999, 0.9995]
     )
     assert "cayley 8 unsolved: 0.95" in alt and "cayley 8 solved: 0.999" in alt
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("draw", [
+    lambda rows: figures.figure_1(rows, rows, {}),
+    lambda rows: figures.figure_2(rows, rows, {}),
+    lambda rows: figures.lags_figure(rows),
+    lambda rows: figures.grid_figure(rows, fits_from=8),
+    lambda rows: figures.recipes_figure(rows, rows),
+    lambda rows: figures.conventions_figure(rows, rows),
+    lambda rows: figures.profiles_figure(rows),
+    lambda rows: figures.verdicts_figure(rows, {}),
+    lambda rows: figures.claims_figure(rows, rows),
+    lambda rows: figures.spreads_figure(rows),
+])
+def test_a_table_without_rows_is_refused(draw):
+    columns = [*RESULT_COLUMNS, "id", "verdict", "networks"]
+    with pytest.raises(ValueError, match="the table has no rows"):
+        draw(pd.DataFrame(columns=columns))
+
+
+def test_spreads_figure_shows_networks_filled_and_sets_by_size():
+    spreads = pd.DataFrame([
+        {"task": "sine", "removed": "none", "networks": 0.2, 64: 0.05, 256: 0.02},
+        {"task": "copy", "removed": "CR", "networks": 0.4, 128: 0.1},
+    ])
+    figure, alt = figures.spreads_figure(spreads)
+    filled, open_ = [], []
+    for ax in figure.axes:
+        for line in ax.lines:
+            (open_ if line.get_mfc() == "none" else filled).extend(line.get_xdata())
+    np.testing.assert_allclose(filled, [0.2, 0.4])
+    np.testing.assert_allclose(open_, [0.05, 0.02, 0.1])
+    assert "copy, T_C→R removed: 0.4 over networks, 0.1 over sets of 128" in alt
     plt.close(figure)
