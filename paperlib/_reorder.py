@@ -125,6 +125,35 @@ def reorder(T, Q, tie_tolerance):
     return T, Q, width, recovered + [swap for swap in rejected if swap.outcome == "tied"]
 
 
+def shuffle(T, Q, start, stop, rng):
+    """Put the blocks of coordinates start … stop − 1 into an order that is uniform at random.
+
+    Only neighbours inside that range change places. An exchange that LAPACK rejects is left out,
+    which makes the order a little less random and nothing else.
+
+    Parameters
+    ----------
+    T, Q : ndarray, shape (n, n), float64, Fortran order
+        Overwritten.
+    start, stop : int
+        Must not cut a 2×2 block.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    T, Q : ndarray, shape (n, n)
+    """
+    while start < stop:
+        left = [first for first, _ in find_blocks(T) if start <= first < stop]
+        T, Q, info = lapack.dtrexc(
+            T, Q, left[rng.integers(len(left))] + 1, start + 1, overwrite_a=1, overwrite_q=1
+        )
+        if info not in (0, 1):
+            raise SchurError(f"dtrexc refused its arguments: info = {info}")
+        start += 2 if start + 1 < len(T) and T[start + 1, start] != 0 else 1
+    return T, Q
+
+
 def _sorted_moduli(T):
     """Moduli of all eigenvalues, one per coordinate, ascending."""
     blocks = find_blocks(T)

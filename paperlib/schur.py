@@ -6,7 +6,7 @@ the 1×1 and 2×2 diagonal blocks and ``N`` the couplings between them. The lead
 """
 
 import numbers
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
@@ -19,6 +19,7 @@ from ._reorder import (
     chain,
     find_blocks,
     reorder,
+    shuffle,
 )
 from .metrics import frobenius, removed_mass
 
@@ -103,21 +104,30 @@ class OrderedSchur:
         Raises
         ------
         TypeError, ValueError
-            If alpha is not a number in (0, 1].
+            If alpha is not a number in (0, 1], or the coordinates were shuffled inside the
+            sectors of another one.
         """
         alpha, radius = check_alpha(alpha), self.spectral_radius
         group = chain(self.moduli, self.tie_width)
         reached = group[self.moduli >= alpha * radius - self.tie_width].max()
-        n_R = int(np.count_nonzero(group <= reached))
+        in_R = group <= reached
+        n_R = int(np.count_nonzero(in_R))
+        if not in_R[:n_R].all():
+            raise ValueError(
+                f"alpha = {alpha}: its sector R does not lead, because the blocks were shuffled "
+                "inside the sectors of another alpha"
+            )
         distance = np.abs(self.moduli - alpha * radius).min()
-        in_R = np.arange(self.n) < n_R
-        couplings = self.coupling_mask
-        masks = {
+        gap = float(distance / radius) if radius else 0.0
+        return Sectors(self, alpha, n_R, gap, self._masks(n_R))
+
+    def _masks(self, n_R):
+        in_R, couplings = np.arange(self.n) < n_R, self.coupling_mask
+        return {
             "RR": couplings & in_R[:, None] & in_R[None, :],
             "CR": couplings & in_R[:, None] & ~in_R[None, :],
             "CC": couplings & ~in_R[:, None] & ~in_R[None, :],
         }
-        return Sectors(self, alpha, n_R, float(distance / radius) if radius else 0.0, masks)
 
 
 def check_alpha(alpha):
@@ -186,6 +196,47 @@ class Sectors:
         """``‖T − T̃(S)‖_F / ‖T‖_F``."""
         return removed_mass(self.coordinates.T, self.T_without(removed))
 
+    def shuffled(self, rng):
+        """The same sectors with the blocks inside each in an order drawn uniformly at random.
+
+        What ``CR`` removes does not depend on that order: R spans the leading invariant subspace,
+        P projects on it, and ``W̃ = W − P W (I − P)``. What ``RR`` and ``CC`` remove does.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        Sectors
+            Its coordinates hold another Q and T of the same W, with moduli in no order inside a
+            sector and without `OrderedSchur.ties`.
+
+        Raises
+        ------
+        TypeError
+            If rng is no generator.
+        SchurError
+            If the result fails the check that `ordered_schur` makes.
+        """
+        if not isinstance(rng, np.random.Generator):
+            raise TypeError(f"rng must be a numpy.random.Generator, got {rng!r}")
+        form = self.coordinates
+        exponent = int(np.frexp(np.abs(form.W).max())[1])
+        T, Q = (np.array(X, order="F") for X in (np.ldexp(form.T, -exponent), form.Q))
+        for start, stop in ((0, self.n_R), (self.n_R, form.n)):
+            T, Q = shuffle(T, Q, start, stop, rng)
+        residual, orthogonality = _checked(np.ldexp(form.W, -exponent), Q, T)
+        blocks, eigenvalues = _spectrum(T)
+        scale = float(np.ldexp(1.0, exponent))
+        eigenvalues = eigenvalues * scale
+        form = replace(
+            form, Q=Q, T=np.ldexp(T, exponent), blocks=blocks, eigenvalues=eigenvalues,
+            moduli=np.abs(eigenvalues), residual=residual, orthogonality=orthogonality, ties=(),
+            rejected_swaps=(),
+        )
+        return replace(self, coordinates=form, masks=form._masks(self.n_R))
+
 
 def ordered_schur(W, tie_tolerance=1e-8):
     """Real Schur form with the diagonal blocks in non-increasing order of modulus.
@@ -232,28 +283,16 @@ def ordered_schur(W, tie_tolerance=1e-8):
     n = len(W)
     exponent = int(np.frexp(np.abs(W).max())[1])
     scaled = np.ldexp(W, -exponent)
-    size = frobenius(scaled)
     try:
         T, Q = scipy.linalg.schur(scaled, output="real")
     except scipy.linalg.LinAlgError as error:
         raise SchurError(f"LAPACK found no Schur form of W (n = {n}): {error}") from error
     T, Q, width, rejected = reorder(np.asfortranarray(T), np.asfortranarray(Q), tie_tolerance)
 
-    residual = frobenius(Q @ T @ Q.T - scaled) / size if size else 0.0
-    orthogonality = frobenius(Q.T @ Q - np.eye(n))
-    allowed = 1e3 * max(n, 10) * EPS
-    if not (residual <= allowed and orthogonality <= allowed):
-        raise SchurError(
-            f"Schur form of W (n = {n}) failed its check: residual {residual:.1e}, orthogonality "
-            f"{orthogonality:.1e}, allowed {allowed:.1e}"
-        )
-    blocks = find_blocks(T)
+    residual, orthogonality = _checked(scaled, Q, T)
+    blocks, eigenvalues = _spectrum(T)
     starts, sizes = map(np.array, zip(*blocks))
-    per_block = block_eigenvalues(T, blocks)
-    eigenvalues = np.repeat(per_block, sizes)
-    second = starts[sizes == 2] + 1
-    eigenvalues[second] = eigenvalues[second].conj()
-    group = chain(np.abs(per_block), width)  # 0, 0, 1, 2, 2, …: sorted, as T is
+    group = chain(np.abs(eigenvalues[starts]), width)  # 0, 0, 1, 2, 2, …: sorted, as T is
     first = np.flatnonzero(np.diff(group, prepend=-1))
     last = np.flatnonzero(np.diff(group, append=group[-1] + 1))
     ties = [
@@ -286,6 +325,30 @@ def ordered_schur(W, tie_tolerance=1e-8):
         ),
         precision=precision,
     )
+
+
+def _checked(W, Q, T):
+    """Residual and orthogonality of ``W = Q T Qᵀ``; too large ones are refused."""
+    n, size = len(W), frobenius(W)
+    residual = frobenius(Q @ T @ Q.T - W) / size if size else 0.0
+    orthogonality = frobenius(Q.T @ Q - np.eye(n))
+    allowed = 1e3 * max(n, 10) * EPS
+    if not (residual <= allowed and orthogonality <= allowed):
+        raise SchurError(
+            f"Schur form of W (n = {n}) failed its check: residual {residual:.1e}, orthogonality "
+            f"{orthogonality:.1e}, allowed {allowed:.1e}"
+        )
+    return residual, orthogonality
+
+
+def _spectrum(T):
+    """Blocks of T, and its eigenvalues, one per coordinate, a pair as +imaginary, −imaginary."""
+    blocks = find_blocks(T)
+    starts, sizes = map(np.array, zip(*blocks))
+    eigenvalues = np.repeat(block_eigenvalues(T, blocks), sizes)
+    second = starts[sizes == 2] + 1
+    eigenvalues[second] = eigenvalues[second].conj()
+    return blocks, eigenvalues
 
 
 def _as_matrix(W):

@@ -597,3 +597,78 @@ def test_refuses_unknown_blocks_and_lists_the_eight(removed):
 def test_refuses_tie_tolerance(tolerance, error):
     with pytest.raises(error, match=r"tie_tolerance must be .* \[0, 1\)"):
         ordered_schur(np.eye(2), tie_tolerance=tolerance)
+
+
+# --- other orders inside a sector ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [gaussian, roots_of_unity, grcar])
+@pytest.mark.parametrize("scale", [1.0, 1e-300, 1e300])
+def test_shuffling_inside_sectors_keeps_what_is_well_posed(make, scale):
+    W = make(24) * scale
+    split, rng = ordered_schur(W).sectors(0.8), np.random.default_rng(0)
+    assert 0 < split.n_R < split.coordinates.n or make is roots_of_unity
+    size = np.linalg.norm(W / scale)
+    P = split.coordinates.Q[:, : split.n_R] @ split.coordinates.Q[:, : split.n_R].T
+    formula = W / scale - P @ (W / scale) @ (np.eye(len(W)) - P)
+    for _ in range(5):
+        other = split.shuffled(rng)
+        form = other.coordinates
+        assert form.residual < 1e-13 and form.orthogonality < 1e-12
+        assert other.n_R == split.n_R and other.alpha_gap == split.alpha_gap
+        # The same eigenvalues, up to their condition; those of R still come first.
+        inside = np.sort(form.moduli[: split.n_R]) / scale
+        np.testing.assert_allclose(
+            inside, np.sort(split.coordinates.moduli[: split.n_R]) / scale, atol=1e-4
+        )
+        np.testing.assert_allclose(other.without("CR") / scale, formula, atol=1e-9 * size)
+        assert abs(other.removed_mass("CR") - split.removed_mass("CR")) < 1e-9
+
+
+def test_shuffling_changes_what_is_not_well_posed():
+    split = ordered_schur(gaussian(24)).sectors(0.6)
+    other = split.shuffled(np.random.default_rng(1))
+    for removed in ("RR", "CC", "RR+CC"):
+        apart = np.linalg.norm(other.without(removed) - split.without(removed))
+        assert apart > 0.01 * np.linalg.norm(split.coordinates.W)
+
+
+def test_two_real_eigenvalues_by_hand():
+    """[[3, 4], [0, 2]]: the other order is a rotation by the eigenvector of 2, (−4, 1)/√17."""
+    W = np.array([[3.0, 4.0], [0.0, 2.0]])
+    split, rng = ordered_schur(W).sectors(0.5), np.random.default_rng(0)
+    v = np.array([-4.0, 1.0]) / 17**0.5
+    w = np.array([1.0, 4.0]) / 17**0.5
+    seen = {}
+    for _ in range(20):
+        other = split.shuffled(rng)
+        seen[round(other.coordinates.T[0, 0])] = other
+    assert sorted(seen) == [2, 3]
+    np.testing.assert_allclose(seen[3].without("RR"), [[3, 0], [0, 2]], atol=1e-14)
+    np.testing.assert_allclose(
+        seen[2].without("RR"), 2 * np.outer(v, v) + 3 * np.outer(w, w), atol=1e-14
+    )
+    # The coupling has the same size either way, 4, because the eigenvalues have.
+    assert abs(seen[2].coordinates.T[0, 1]) == pytest.approx(4)
+
+
+def test_every_order_is_as_likely():
+    W = block_triangular([4.0, 3.0, 2.0, 0.1], gaussian(4))
+    split, rng = ordered_schur(W).sectors(0.4), np.random.default_rng(0)
+    orders = [
+        tuple(np.round(np.diagonal(split.shuffled(rng).coordinates.T)[:3])) for _ in range(1200)
+    ]
+    counts = [orders.count(order) for order in set(orders)]
+    assert len(counts) == 6 and min(counts) > 140 and max(counts) < 260
+
+
+def test_shuffled_sectors_belong_to_their_alpha():
+    W = block_triangular([5.0, 4.0, 3.0, 1.0], gaussian(4))
+    split = ordered_schur(W).sectors(0.5)
+    shuffles = (split.shuffled(np.random.default_rng(seed)) for seed in range(20))
+    other = next(s for s in shuffles if s.coordinates.moduli[0] < 3.5)
+    assert other.coordinates.sectors(0.5).n_R == 3
+    with pytest.raises(ValueError, match="alpha = 0.9.*shuffled"):
+        other.coordinates.sectors(0.9)
+    with pytest.raises(TypeError, match="rng.*numpy.random.Generator.*7"):
+        split.shuffled(7)
