@@ -15,7 +15,7 @@ from .network import rollout
 from .schur import SUBSETS, ordered_schur
 from .training import generator
 
-__all__ = ["ablate", "ablation_profile", "undefined"]
+__all__ = ["ablate", "ablation_profile", "undefined", "variant_scores"]
 
 # Trials are rolled out in chunks whose hidden states take about CHUNK_BYTES per variant, variants
 # in batches of about BATCH_BYTES. A chunk does not depend on the batch, so neither does a value.
@@ -110,11 +110,8 @@ def ablation_profile(
         coordinates = ordered_schur(solution.W_hh) if solution.finite else None
         for alpha in alphas:
             splits[member, alpha] = coordinates.sectors(alpha) if coordinates else None
-    measures = {"fvu": metrics.fvu}
-    if getattr(task, "replay", False):
-        measures["replay_accuracy"] = metrics.replay_accuracy
     trials = task.sample(n_trials, generator(seed, "evaluation"))
-    scores = _scores(solutions, splits, subsets, trials, measures, progress, by_lag)
+    scores = _scores(solutions, splits, subsets, trials, _measures(task), progress, by_lag)
 
     rows = []
     for (member, alpha), split in splits.items():
@@ -128,6 +125,69 @@ def ablation_profile(
                 values |= _spectrum(split)
             rows += [(*where, solution.seed, alpha, subset, *item) for item in values.items()]
     return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
+
+
+def variant_scores(solution, matrices, task, n_trials=2048, seed=0):
+    """Measures of one solution with other recurrent matrices in place of its own.
+
+    Parameters
+    ----------
+    solution : Solution
+        ``W_xh`` and ``W_hy`` stay its own.
+    matrices : array, shape (variant, n_hidden, n_hidden)
+    task : Task
+    n_trials, seed : int
+        Held-out trials, the same as those of `ablation_profile`.
+
+    Returns
+    -------
+    dict of ndarray, shape (variant,)
+        fvu and, for a task with ``replay = True``, replay_accuracy.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+    """
+    matrices = np.asarray(matrices, dtype=np.float64)
+    if matrices.ndim != 3 or matrices.shape[1:] != solution.W_hh.shape:
+        raise ValueError(
+            f"matrices must have shape (variant, {solution.n_hidden}, {solution.n_hidden}), got "
+            f"{matrices.shape}"
+        )
+    trials = [np.asarray(x, np.float64) for x in task.sample(n_trials, generator(seed, "evaluation"))]
+    inputs, targets, mask = trials
+    measures, found = _measures(task), {}
+    chunk, batch = _sizes(solution.n_hidden, inputs, targets)
+    for start in range(0, len(matrices), batch):
+        outputs = _outputs(
+            solution.W_xh, matrices[start : start + batch], solution.W_hy, inputs, chunk
+        )
+        for name, measure in measures.items():
+            found.setdefault(name, []).append(measure(outputs, targets, mask))
+    return {name: np.concatenate(values) for name, values in found.items()}
+
+
+def _measures(task):
+    """What a task is measured by: {quantity: function of outputs, targets and mask}."""
+    replay = {"replay_accuracy": metrics.replay_accuracy} if getattr(task, "replay", False) else {}
+    return {"fvu": metrics.fvu, **replay}
+
+
+def _sizes(n_hidden, inputs, targets):
+    """Trials in a chunk and variants in a batch."""
+    chunk = max(1, CHUNK_BYTES // (8 * n_hidden * inputs.shape[1]))
+    per_variant = 8 * n_hidden**2 + CHUNK_BYTES + targets.nbytes
+    return chunk, max(1, BATCH_BYTES // per_variant)
+
+
+def _outputs(W_xh, W_hh, W_hy, inputs, chunk):
+    """Outputs, shape (member, trial, time, n_out), a chunk of trials at a time."""
+    parts = [
+        rollout(W_xh, W_hh, W_hy, inputs[start : start + chunk]).numpy()
+        for start in range(0, len(inputs), chunk)
+    ]
+    return np.concatenate(parts, axis=1)
 
 
 def _distinct(name, values):
@@ -147,21 +207,14 @@ def _scores(solutions, splits, subsets, trials, measures, progress, by_lag):
     runs = [key for key in scores if splits[key[:2]] is not None]
     with tqdm(total=len(runs), desc="ablating", disable=not progress) as bar:
         for n_hidden, group in groupby(runs, key=lambda key: solutions[key[0]].n_hidden):
-            chunk = max(1, CHUNK_BYTES // (8 * n_hidden * inputs.shape[1]))
-            per_variant = 8 * n_hidden**2 + CHUNK_BYTES + targets.nbytes
-            for batch in _batched(group, max(1, BATCH_BYTES // per_variant)):
+            chunk, size = _sizes(n_hidden, inputs, targets)
+            for batch in _batched(group, size):
                 weights = (
                     np.stack([solutions[member].W_xh for member, _, _ in batch]),
                     np.stack([splits[key[:2]].without(key[2]) for key in batch]),
                     np.stack([solutions[member].W_hy for member, _, _ in batch]),
                 )
-                outputs = np.concatenate(
-                    [
-                        rollout(*weights, inputs[start : start + chunk]).numpy()
-                        for start in range(0, len(inputs), chunk)
-                    ],
-                    axis=1,
-                )
+                outputs = _outputs(*weights, inputs, chunk)
                 for name, measure in measures.items():
                     for key, value in zip(batch, measure(outputs, targets, mask)):
                         scores[key][name] = float(value)

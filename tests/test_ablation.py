@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from paperlib import ablation, metrics
-from paperlib.ablation import ablate, ablation_profile, undefined
+from paperlib.ablation import ablate, ablation_profile, undefined, variant_scores
 from paperlib.artifacts import QUANTITIES, RESULT_COLUMNS, read_results, write_results
 from paperlib.network import Solution, rollout
 from paperlib.schur import SUBSETS, ordered_schur
@@ -284,3 +284,21 @@ def test_outputs_that_overflow_are_not_hidden():
 def test_profile_refuses(arguments, match):
     with pytest.raises(ValueError, match=match):
         ablation_profile(**{"solutions": [solution()], "task": Signs(), **arguments})
+
+
+@pytest.mark.parametrize("task", [Signs(), make_task("flip_flop", length=8)])
+def test_variants_score_as_the_profile_does(task):
+    """A network with the matrix of an ablation in place of its own is that ablation."""
+    network = solution(n_out=task.n_out)
+    profile = ablation_profile([network], task, n_trials=40)
+    split = ordered_schur(network.W_hh).sectors(0.9)
+    scores = variant_scores(network, [split.without(s) for s in SUBSETS], task, n_trials=40)
+    for name, values in scores.items():
+        rows = profile[profile["quantity"] == name].set_index("removed")["value"]
+        np.testing.assert_allclose(values, rows[list(SUBSETS)], rtol=1e-12)
+    assert ("replay_accuracy" in scores) == (task.name == "signs")
+
+
+def test_variants_must_fit():
+    with pytest.raises(ValueError, match=r"matrices must have shape \(variant, 12, 12\)"):
+        variant_scores(solution(), np.eye(12), Signs())
