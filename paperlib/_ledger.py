@@ -22,7 +22,7 @@ PARAMETERS = {  # of each rule
     "value": {"m", "against"}, "share": {"holds"}, "rank": {"x", "y", "below"},
     "construction": set(), "undecidable": {"reason"},
 }
-MEASURES = [quantity for quantity in QUANTITIES if "_lag_" not in quantity]
+MEASURES = list(QUANTITIES)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from tqdm import tqdm
 from . import metrics
 from .artifacts import RESULT_COLUMNS
 from .network import rollout
-from .schur import SUBSETS, ordered_schur
-from .training import generator
+from .schur import SUBSETS, check_alpha, ordered_schur
+from .training import check_counts, generator
 
-__all__ = ["ablate", "ablation_profile", "undefined", "variant_scores"]
+__all__ = ["ablate", "ablation_profile", "order_draws", "undefined", "variant_scores"]
 
 # Trials are rolled out in chunks whose hidden states take about CHUNK_BYTES per variant, variants
 # in batches of about BATCH_BYTES. A chunk does not depend on the batch, so neither does a value.
@@ -124,6 +124,60 @@ def ablation_profile(
             if subset == "none":
                 values |= _spectrum(split)
             rows += [(*where, solution.seed, alpha, subset, *item) for item in values.items()]
+    return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
+
+
+def order_draws(solutions, task, alpha=0.9, orders=50, n_trials=512, seed=0, progress=False):
+    """What removals cost under other orders of the blocks inside the sectors.
+
+    The order of blocks inside R and inside C decides what ``RR`` and ``CC`` remove, and equal or
+    nearly equal moduli leave it open; what ``CR`` removes does not depend on it
+    (`Sectors.shuffled`).
+
+    Parameters
+    ----------
+    solutions : sequence of Solution
+    task : Task
+    alpha : float in (0, 1]
+    orders : int
+        Random orders of each solution, uniform over all orders inside both sectors.
+    n_trials, seed : int
+        Held-out trials, as in `ablation_profile`; the seed also of the orders.
+    progress : bool
+
+    Returns
+    -------
+    DataFrame
+        Columns ``RESULT_COLUMNS``: for every subset with RR or CC, ``delta_fvu_order_k`` or, for
+        a task with ``replay = True``, ``replay_accuracy_order_k``, where k = 0 is the stated order
+        on the same trials and k = 1 … orders are random.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `ablation_profile`.
+    """
+    (orders,) = check_counts(orders=orders)
+    check_alpha(alpha)
+    measure = "replay_accuracy" if getattr(task, "replay", False) else "delta_fvu"
+    subsets = [subset for subset in SUBSETS if "RR" in subset or "CC" in subset]
+    rows = []
+    for index, solution in enumerate(tqdm(solutions, desc="orders", disable=not progress)):
+        if not solution.finite:
+            continue
+        split = ordered_schur(solution.W_hh).sectors(alpha)
+        rng = np.random.default_rng([seed, index if solution.seed is None else solution.seed])
+        splits = [split, *(split.shuffled(rng) for _ in range(orders))]
+        matrices = [split.without("none")]
+        matrices += [one.without(subset) for one in splits for subset in subsets]
+        scores = variant_scores(solution, np.stack(matrices), task, n_trials, seed)
+        values = scores["fvu"] - scores["fvu"][0]
+        values = scores.get("replay_accuracy", values)[1:].reshape(len(splits), len(subsets))
+        where = (task.name, task.convention, solution.construction, solution.n_hidden)
+        rows += [
+            (*where, solution.seed, alpha, subset, f"{measure}_order_{k}", values[k, i])
+            for k in range(len(splits)) for i, subset in enumerate(subsets)
+        ]
     return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
 
 

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -26,10 +27,12 @@ from .tasks import Task
 from .training import check_seeds, train
 
 __all__ = [
+    "FAMILIES",
     "QUANTITIES",
     "RESULT_COLUMNS",
     "ArtifactError",
     "Paths",
+    "family",
     "load_or_train",
     "load_solution",
     "project_root",
@@ -63,11 +66,19 @@ QUANTITIES = {
     "final_loss": "training loss, mean over the last epoch",
 }
 
-# One quantity a lag, so that curves fit the same columns.
-MAX_LAGS = 1024
-QUANTITIES |= {
-    f"replay_accuracy_lag_{lag}": f"the same at lag {lag} alone" for lag in range(1, MAX_LAGS + 1)
+# Numbered quantities, as replay_accuracy_lag_3, so that curves and draws fit the same columns.
+FAMILIES = {
+    "replay_accuracy_lag": "replay accuracy at one lag alone, from 1",
+    "replay_accuracy_order": "replay accuracy under one order inside the sectors; 0: the stated one",
+    "delta_fvu_order": "the same of delta_fvu",
 }
+
+
+def family(quantity: str) -> str:
+    """A quantity's name without the number of a numbered one."""
+    stem, _, number = quantity.rpartition("_")
+    return stem if stem in FAMILIES and re.fullmatch(r"0|[1-9]\d*", number) else quantity
+
 
 _WEIGHTS = ("W_xh", "W_hh", "W_hy")
 # What every trained solution depends on, besides the module of its trainer; a hash of them tells
@@ -154,7 +165,8 @@ def write_results(results: pd.DataFrame, path: Path | str) -> None:
     Parameters
     ----------
     results : DataFrame
-        Columns ``RESULT_COLUMNS``; ``quantity`` from ``QUANTITIES``; one row per number.
+        Columns ``RESULT_COLUMNS``; ``quantity`` from ``QUANTITIES`` or of a family of
+        ``FAMILIES``, with its number; one row per number.
     path : Path
 
     Raises
@@ -201,12 +213,12 @@ def _check_results(results: pd.DataFrame, path: Path | str) -> None:
         )
     if results.empty:
         raise ArtifactError(f"{path}: no rows")
-    unknown = sorted(set(results["quantity"]) - set(QUANTITIES))
+    unknown = sorted(q for q in set(results["quantity"]) if family(q) not in {*QUANTITIES, *FAMILIES})
+    unknown += sorted(set(results["quantity"]) & set(FAMILIES))  # without a number
     if unknown:
+        numbered = ", ".join(f"{stem}_1 and so on" for stem in FAMILIES)
         raise ArtifactError(
-            f"{path}: unknown quantity {unknown[0]!r}; allowed: "
-            + ", ".join(q for q in QUANTITIES if not q.startswith("replay_accuracy_lag"))
-            + f", replay_accuracy_lag_1 … replay_accuracy_lag_{MAX_LAGS}"
+            f"{path}: unknown quantity {unknown[0]!r}; allowed: {', '.join(QUANTITIES)}, {numbered}"
         )
     if not pd.api.types.is_numeric_dtype(results["value"]):
         raise ArtifactError(f"{path}: column 'value' holds something that is not a number")

@@ -9,7 +9,13 @@ import pytest
 import torch
 
 from paperlib import ablation, metrics
-from paperlib.ablation import ablate, ablation_profile, undefined, variant_scores
+from paperlib.ablation import (
+    ablate,
+    ablation_profile,
+    order_draws,
+    undefined,
+    variant_scores,
+)
 from paperlib.artifacts import QUANTITIES, RESULT_COLUMNS, read_results, write_results
 from paperlib.network import Solution, rollout
 from paperlib.schur import SUBSETS, ordered_schur
@@ -302,3 +308,38 @@ def test_variants_score_as_the_profile_does(task):
 def test_variants_must_fit():
     with pytest.raises(ValueError, match=r"matrices must have shape \(variant, 12, 12\)"):
         variant_scores(solution(), np.eye(12), Signs())
+
+
+def test_orders_are_those_of_the_shuffled_sectors():
+    task, network = Signs(), solution(seed=3, n=16)
+    table = order_draws([network], task, alpha=0.6, orders=4, n_trials=30)
+    assert set(table["removed"]) == {s for s in SUBSETS if "RR" in s or "CC" in s}
+    assert set(table["quantity"]) == {f"replay_accuracy_order_{k}" for k in range(5)}
+    split = ordered_schur(network.W_hh).sectors(0.6)
+    rng = np.random.default_rng([0, 3])
+    for k in range(5):
+        one = split if k == 0 else split.shuffled(rng)
+        scores = variant_scores(network, [one.without("RR+CC")], task, 30)
+        quantity = f"replay_accuracy_order_{k}"
+        assert value(table, quantity, "RR+CC") == scores["replay_accuracy"][0]
+    again = order_draws([solution(seed=5), network], task, alpha=0.6, orders=4, n_trials=30)
+    pd.testing.assert_frame_equal(
+        again[again["seed"] == 3].reset_index(drop=True), table, check_exact=False, rtol=1e-9
+    )
+
+
+def test_the_order_of_a_normal_matrix_decides_nothing():
+    W = np.linalg.qr(np.random.default_rng(0).normal(size=(12, 12)))[0]
+    network = solution(n_out=3, W_hh=W, dtype=np.float64)
+    table = order_draws([network], make_task("flip_flop", length=6), orders=6, n_trials=20)
+    assert set(table["quantity"]) == {f"delta_fvu_order_{k}" for k in range(7)}
+    np.testing.assert_allclose(table["value"], 0, atol=1e-10)
+
+
+def test_orders_are_refused_by_name():
+    with pytest.raises(ValueError, match="orders.*0"):
+        order_draws([solution()], Signs(), orders=0)
+    with pytest.raises(ValueError, match="alpha.*1.5"):
+        order_draws([solution()], Signs(), alpha=1.5)
+    broken = solution(W_hh=np.full((12, 12), np.nan))
+    assert order_draws([broken], Signs()).empty

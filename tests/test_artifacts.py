@@ -56,6 +56,9 @@ def test_results_survive_the_round_trip_exactly(tmp_path):
     (results().iloc[:, ::-1], "columns"),
     (results().iloc[:0], "no rows"),
     (results(quantity="vibes"), "unknown quantity 'vibes'.*allowed: fvu"),
+    (results(quantity="delta_fvu_order"), "unknown quantity 'delta_fvu_order'"),
+    (results(quantity="delta_fvu_order_x"), "unknown quantity 'delta_fvu_order_x'"),
+    (results(quantity="replay_accuracy_lag_01"), "unknown quantity"),
     (results(value="much"), "not a number"),
     (pd.concat([results(), results(value=2.0)]), "stands twice"),
 ])
@@ -200,6 +203,14 @@ def test_a_folder_without_permission_is_named(tmp_path):
             write_results(results(), tmp_path / "x.csv")
     finally:
         tmp_path.chmod(stat.S_IRWXU)
+
+
+def test_numbered_quantities_belong_to_families(tmp_path):
+    table = pd.concat([results(quantity=f"replay_accuracy_lag_{k}") for k in (1, 2, 3000)])
+    write_results(table, tmp_path / "x.csv")
+    assert {artifacts.family(q) for q in table["quantity"]} == {"replay_accuracy_lag"}
+    assert artifacts.family("delta_fvu_order_0") == "delta_fvu_order"
+    assert artifacts.family("fvu") == "fvu" and artifacts.family("n_R") == "n_R"
 
 
 def test_reported_numbers_of_the_paper():

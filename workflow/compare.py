@@ -22,7 +22,7 @@ import pandas as pd
 from scipy import stats
 
 from paperlib import ArtifactError, claims, read_results, report
-from paperlib.artifacts import RESULT_COLUMNS
+from paperlib.artifacts import QUANTITIES, RESULT_COLUMNS, family
 from workflow import WorkflowError
 from workflow.catalogue import ROOT
 from workflow.files import cannot_write, relative, write_atomic
@@ -75,8 +75,8 @@ def differences(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_quantity(both: pd.DataFrame) -> pd.DataFrame:
-    """The largest differences of each quantity; lags are taken together."""
-    name = both["quantity"].str.replace(r"_lag_\d+$", "_lag", regex=True)
+    """The largest differences of each quantity; numbered ones, as of lags, are taken together."""
+    name = both["quantity"].map(family)
     rows = []
     for quantity, group in both.groupby(name, sort=False):
         common = group[group["_merge"] == "both"]
@@ -104,7 +104,7 @@ def same_distribution(a: pd.DataFrame, b: pd.DataFrame) -> tuple[str, str]:
     str
         How many networks it rests on.
     """
-    a, b = (t[~t["quantity"].str.contains("_lag_")].assign(run=r) for t, r in ((a, "A"), (b, "B")))
+    a, b = (t[t["quantity"].isin(QUANTITIES)].assign(run=r) for t, r in ((a, "A"), (b, "B")))
     cell = ["quantity", "removed", "alpha"]
     ensembles, counts = [], []
     for name, group in pd.concat([a, b]).groupby(ENSEMBLE):
