@@ -17,6 +17,8 @@ from .training import check_counts, generator
 
 __all__ = ["ablate", "ablation_profile", "order_draws", "undefined", "variant_scores"]
 
+# What these remove depends on the order of blocks inside the sectors.
+ORDERED = tuple(subset for subset in SUBSETS if "RR" in subset or "CC" in subset)
 # Trials are rolled out in chunks whose hidden states take about CHUNK_BYTES per variant, variants
 # in batches of about BATCH_BYTES. A chunk does not depend on the batch, so neither does a value.
 CHUNK_BYTES = 2**23
@@ -127,7 +129,9 @@ def ablation_profile(
     return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
 
 
-def order_draws(solutions, task, alpha=0.9, orders=50, n_trials=512, seed=0, progress=False):
+def order_draws(
+    solutions, task, alpha=0.9, removed=ORDERED, orders=50, n_trials=512, seed=0, progress=False
+):
     """What removals cost under other orders of the blocks inside the sectors.
 
     The order of blocks inside R and inside C decides what ``RR`` and ``CC`` remove, and equal or
@@ -139,6 +143,8 @@ def order_draws(solutions, task, alpha=0.9, orders=50, n_trials=512, seed=0, pro
     solutions : sequence of Solution
     task : Task
     alpha : float in (0, 1]
+    removed : sequence of str
+        Of the subsets with RR or CC.
     orders : int
         Random orders of each solution, uniform over all orders inside both sectors.
     n_trials, seed : int
@@ -148,9 +154,10 @@ def order_draws(solutions, task, alpha=0.9, orders=50, n_trials=512, seed=0, pro
     Returns
     -------
     DataFrame
-        Columns ``RESULT_COLUMNS``: for every subset with RR or CC, ``delta_fvu_order_k`` or, for
-        a task with ``replay = True``, ``replay_accuracy_order_k``, where k = 0 is the stated order
-        on the same trials and k = 1 … orders are random.
+        Columns ``RESULT_COLUMNS``: ``delta_fvu_order_k`` or, for a task with ``replay = True``,
+        ``replay_accuracy_order_k``, where k = 0 is the stated order on the same trials and
+        k = 1 … orders are random. Solutions without couplings, or with weights that are not
+        finite, have no rows.
 
     Raises
     ------
@@ -160,12 +167,17 @@ def order_draws(solutions, task, alpha=0.9, orders=50, n_trials=512, seed=0, pro
     (orders,) = check_counts(orders=orders)
     check_alpha(alpha)
     measure = "replay_accuracy" if getattr(task, "replay", False) else "delta_fvu"
-    subsets = [subset for subset in SUBSETS if "RR" in subset or "CC" in subset]
+    subsets = _distinct("removed", [removed] if isinstance(removed, str) else removed)
+    unknown = [subset for subset in subsets if subset not in ORDERED]
+    if unknown:
+        raise ValueError(f"removed must be among {', '.join(ORDERED)}; got {unknown[0]!r}")
     rows = []
     for index, solution in enumerate(tqdm(solutions, desc="orders", disable=not progress)):
         if not solution.finite:
             continue
         split = ordered_schur(solution.W_hh).sectors(alpha)
+        if split.removed_mass(SUBSETS[-1]) <= split.coordinates.mass_floor:
+            continue
         rng = np.random.default_rng([seed, index if solution.seed is None else solution.seed])
         splits = [split, *(split.shuffled(rng) for _ in range(orders))]
         matrices = [split.without("none")]
@@ -178,7 +190,9 @@ def order_draws(solutions, task, alpha=0.9, orders=50, n_trials=512, seed=0, pro
             (*where, solution.seed, alpha, subset, f"{measure}_order_{k}", values[k, i])
             for k in range(len(splits)) for i, subset in enumerate(subsets)
         ]
-    return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
+    table = pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
+    # Without rows there is nothing to tell the columns' types from.
+    return table if rows else table.astype({"n_hidden": int, "seed": int, "alpha": float})
 
 
 def variant_scores(solution, matrices, task, n_trials=2048, seed=0):

@@ -27,6 +27,7 @@ from .report import (
     glue,
     mean_sem_text,
     number,
+    order_range,
     of_solved,
     per_seed,
     plain_label,
@@ -330,7 +331,8 @@ def figure_2(
         for ax, (quantity, label) in zip(axes[:, column], rows.items(), strict=True):
             values = {b: per_seed(ours, quantity, b) for b in ("RR", "CR", "CC")}
             construction = ours["construction"].iloc[0]
-            _seed_bars(ax, values, construction, theirs[theirs["quantity"] == quantity])
+            orders = {b: order_range(ours, b) for b in values} if quantity == "delta_fvu" else {}
+            _seed_bars(ax, values, construction, theirs[theirs["quantity"] == quantity], orders)
             ax.set_ylabel(label if column == 0 else "")
             seen += [
                 f"{title}, {quantity} without {plain_label(b)}: {mean_sem_text(v)}"
@@ -343,6 +345,10 @@ def figure_2(
         Line2D(
             [], [], color="0.3", ls="", label="one network, here",
             marker=CONSTRUCTION_MARKERS.get(construction, "o"),
+        ),
+        Line2D(
+            [], [], color="0.35", ls="", marker="$\\mathrm{I}$", ms=11,
+            label="mean in other in-sector orders",
         ),
         Line2D(
             [], [], color="black", ls="", marker="D", mfc=PAPER_COLOUR, label="paper, mean ± SEM"
@@ -377,7 +383,8 @@ def conventions_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figu
 
 
 def _seed_bars(
-    ax: plt.Axes, values: dict[str, np.ndarray], construction: str, paper: pd.DataFrame
+    ax: plt.Axes, values: dict[str, np.ndarray], construction: str, paper: pd.DataFrame,
+    orders: dict[str, np.ndarray],
 ) -> None:
     """Bars of mean ± SEM over solutions, each solution a point, the paper's value beside.
 
@@ -390,6 +397,9 @@ def _seed_bars(
         Decides the marker.
     paper : DataFrame
         Rows of ``reported()`` for this task and quantity.
+    orders : dict of ndarray
+        Ends of the mean's range over orders inside the sectors, keyed by the removed block; empty
+        where there is none.
     """
     for x, (block, sample) in enumerate(values.items()):
         sample = np.asarray(sample, dtype=float)
@@ -408,6 +418,11 @@ def _seed_bars(
             )
         else:
             ax.annotate("no mass", (x, 0), ha="center", va="bottom", fontsize="small")
+        if len(orders.get(block, ())):
+            ax.errorbar(
+                x - 0.42, orders[block].mean(), yerr=np.ptp(orders[block]) / 2, color="0.35",
+                capsize=4, lw=1.6, zorder=2,
+            )
         printed = paper[paper["removed"] == block]
         if len(printed) and np.isfinite(printed["value"].iloc[0]):
             row = printed.iloc[0]

@@ -12,7 +12,8 @@ from .metrics import mean_sem
 
 __all__ = [
     "ablation_numbers", "ablation_table", "claims_table", "glue", "mean_sem_text", "number",
-    "of_solved", "parameter", "per_seed", "plain_label", "plus_minus", "range_text", "solved_text", "table",
+    "of_solved", "order_range", "order_text", "parameter", "per_seed", "plain_label", "plus_minus", "range_text",
+    "solved_text", "table",
 ]
 
 QUANTITY_LABELS = {
@@ -105,6 +106,33 @@ def per_seed(results: pd.DataFrame, quantity: str, removed: str = "none") -> np.
     return rows.sort_values("seed")["value"].to_numpy(dtype=float)
 
 
+def order_range(results: pd.DataFrame, removed: str, which=(0.025, 0.975)) -> np.ndarray:
+    """Quantiles, over random orders inside the sectors, of the mean over networks.
+
+    Parameters
+    ----------
+    results : DataFrame
+        With rows of `paperlib.order_draws`, of one ensemble and α.
+    removed : str
+    which : tuple of float
+
+    Returns
+    -------
+    ndarray
+        Empty where there are no draws: nothing that was removed depends on an order.
+    """
+    ours = results[(results["removed"] == removed) & results["quantity"].str.contains("_order_")]
+    ours = ours[~ours["quantity"].str.endswith("_order_0")]  # the stated order is not drawn
+    means = ours.groupby("quantity")["value"].mean()
+    return np.quantile(means, which) if len(means) else np.empty(0)
+
+
+def order_text(results: pd.DataFrame, removed: str) -> str:
+    """`order_range` as text, a dash where there is none."""
+    found = order_range(results, removed)
+    return range_text(found) if len(found) else "—"
+
+
 SOLVED = 0.999  # replay accuracy from which a copy network, as trained, counts as solved
 _NETWORK = ["task", "convention", "construction", "n_hidden", "seed"]
 
@@ -187,6 +215,7 @@ def ablation_table(results: pd.DataFrame, caption: str) -> Styler:
             "removed": plain_label(removed),
             "FVU": mean_sem_text(per_seed(results, "fvu", removed)),
             "ΔFVU": mean_sem_text(per_seed(results, "delta_fvu", removed)),
+            "mean ΔFVU in other orders": order_text(results, removed),
             "S_ΔT": mean_sem_text(per_seed(results, "s_dt", removed)),
             "removed mass": mean_sem_text(per_seed(results, "removed_mass", removed)),
         })
@@ -227,6 +256,7 @@ def replay_table(results: pd.DataFrame) -> pd.DataFrame:
                 "removed": plain_label(removed),
                 "replay accuracy": mean_sem_text(values),
                 "range": range_text(values),
+                "mean in other orders": order_text(ours, removed),
                 "removed mass": mean_sem_text(per_seed(ours, "removed_mass", removed)),
             })
     return pd.DataFrame(rows)

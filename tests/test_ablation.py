@@ -328,17 +328,32 @@ def test_orders_are_those_of_the_shuffled_sectors():
     )
 
 
-def test_the_order_of_a_normal_matrix_decides_nothing():
+def test_without_couplings_no_order_is_drawn():
     W = np.linalg.qr(np.random.default_rng(0).normal(size=(12, 12)))[0]
-    network = solution(n_out=3, W_hh=W, dtype=np.float64)
+    none = order_draws([solution(W_hh=W, dtype=np.float64)], Signs(), orders=2)
+    some = order_draws([solution()], Signs(), orders=2)
+    assert none.empty and (none.dtypes[["n_hidden", "seed", "alpha"]] == some.dtypes[
+        ["n_hidden", "seed", "alpha"]
+    ]).all()
+
+
+def test_the_order_inside_a_sector_of_one_block_decides_nothing():
+    """R and C of one eigenvalue each: there is nothing to order and nothing to remove."""
+    W = np.array([[0.9, 0.3], [0.0, 0.2]])
+    network = solution(n=2, n_out=3, W_hh=W, dtype=np.float64)
     table = order_draws([network], make_task("flip_flop", length=6), orders=6, n_trials=20)
     assert set(table["quantity"]) == {f"delta_fvu_order_{k}" for k in range(7)}
-    np.testing.assert_allclose(table["value"], 0, atol=1e-10)
+    alone = table[table["removed"].isin(["RR", "CC", "RR+CC"])]
+    assert (alone["value"] == 0).all()
+    both = table[table["removed"] == "RR+CR"]["value"]
+    assert both.abs().min() > 1e-6 and np.ptp(both) < 1e-12
 
 
 def test_orders_are_refused_by_name():
     with pytest.raises(ValueError, match="orders.*0"):
         order_draws([solution()], Signs(), orders=0)
+    with pytest.raises(ValueError, match="removed must be among RR, CC.*'CR'"):
+        order_draws([solution()], Signs(), removed="CR")
     with pytest.raises(ValueError, match="alpha.*1.5"):
         order_draws([solution()], Signs(), alpha=1.5)
     broken = solution(W_hh=np.full((12, 12), np.nan))
