@@ -10,7 +10,7 @@
 """
 
 from . import figures, report
-from .ablation import ablate, ablation_profile, order_draws, variant_scores
+from .ablation import ablate, ablation_profile, order_draws, order_gaps, variant_scores
 from .artifacts import (
     ArtifactError,
     Paths,
@@ -43,7 +43,7 @@ __all__ = [
     "Paths", "Sectors", "Sine", "Solution", "Trials", "ablate", "ablation_profile", "cayley",
     "check_alpha", "count_repeats", "criterion_rows", "dense_default", "dense_normal",
     "dense_orthogonal", "figures", "fvu", "generator", "load_or_train", "load_solution",
-    "make_construction", "make_task", "order_draws", "ordered_schur", "project_root", "read_results",
+    "make_construction", "make_task", "order_draws", "order_gaps", "ordered_schur", "project_root", "read_results",
     "replay_accuracy", "replay_by_lag", "report", "reported", "rollout", "s_dt",
     "save_solution", "train", "train_copy", "training_sequences", "variant_scores",
     "write_results",

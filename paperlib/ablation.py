@@ -15,7 +15,7 @@ from .network import rollout
 from .schur import SUBSETS, check_alpha, ordered_schur
 from .training import check_counts, generator
 
-__all__ = ["ablate", "ablation_profile", "order_draws", "undefined", "variant_scores"]
+__all__ = ["ablate", "ablation_profile", "order_draws", "order_gaps", "undefined", "variant_scores"]
 
 # What these remove depends on the order of blocks inside the sectors.
 ORDERED = tuple(subset for subset in SUBSETS if "RR" in subset or "CC" in subset)
@@ -193,6 +193,36 @@ def order_draws(
     table = pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
     # Without rows there is nothing to tell the columns' types from.
     return table if rows else table.astype({"n_hidden": int, "seed": int, "alpha": float})
+
+
+def order_gaps(solutions, task, alpha=0.9):
+    """How far apart the moduli are that decide the order of blocks inside each sector.
+
+    Parameters
+    ----------
+    solutions : sequence of Solution
+    task : Task
+    alpha : float in (0, 1]
+
+    Returns
+    -------
+    DataFrame
+        Columns ``RESULT_COLUMNS``: ``order_gap`` for ``RR`` and ``CC``, NaN in a sector of fewer
+        than two blocks.
+    """
+    rows = []
+    for solution in solutions:
+        if not solution.finite:
+            continue
+        form = ordered_schur(solution.W_hh)
+        split = form.sectors(alpha)
+        starts = np.array([start for start, _ in form.blocks])
+        where = (task.name, task.convention, solution.construction, solution.n_hidden)
+        for removed, inside in (("RR", starts < split.n_R), ("CC", starts >= split.n_R)):
+            gaps = -np.diff(form.moduli[starts[inside]])
+            gap = np.median(gaps) / form.spectral_radius if len(gaps) else np.nan
+            rows.append((*where, solution.seed, alpha, removed, "order_gap", gap))
+    return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
 
 
 def variant_scores(solution, matrices, task, n_trials=2048, seed=0):

@@ -63,6 +63,7 @@ QUANTITIES = {
     "henrici": "departure from normality, over ‖W‖_F",
     "schur_residual": "‖QTQᵀ − W‖_F / ‖W‖_F",
     "n_ties": "groups of blocks whose moduli tie",
+    "order_gap": "median distance of neighbouring moduli inside the sector of a block, over ρ",
     "final_loss": "training loss, mean over the last epoch",
 }
 

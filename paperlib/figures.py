@@ -31,6 +31,7 @@ from .report import (
     of_solved,
     per_seed,
     plain_label,
+    range_text,
 )
 from .schur import Sectors
 from .tasks import Task, Trials
@@ -732,6 +733,51 @@ def spreads_figure(spreads: pd.DataFrame) -> tuple[Figure, str]:
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     return figure, "Standard deviations. " + "; ".join(seen) + "."
+
+
+def orders_figure(results: pd.DataFrame) -> tuple[Figure, str]:
+    """What removing RR and CC costs under many orders inside the sectors, one panel a task.
+
+    ``results`` holds rows of `paperlib.order_draws`, one α; order 0, the stated one, is large.
+    """
+    drawn = results[results["quantity"].str.contains("_order_")]
+    _require_rows(drawn)
+    tasks = list(drawn["task"].unique())
+    figure, axes = plt.subplots(
+        math.ceil(len(tasks) / 2), 2, figsize=(11, 3.6 * math.ceil(len(tasks) / 2)), squeeze=False
+    )
+    for ax in axes.flat[len(tasks) :]:
+        ax.set_visible(False)
+    places, seen = {"RR": -0.18, "CC": 0.18}, []
+    for ax, task in zip(axes.flat, tasks, strict=False):
+        ours = drawn[drawn["task"] == task]
+        seeds = sorted(ours["seed"].unique())
+        for (x, seed), (removed, place) in product(enumerate(seeds), places.items()):
+            cell = ours[(ours["seed"] == seed) & (ours["removed"] == removed)]
+            stated = cell["quantity"].str.endswith("_order_0")
+            others, own = cell["value"][~stated], cell["value"][stated]
+            style = {"color": BLOCK_COLOURS[removed], "marker": "o", "ls": ""}
+            ax.plot(np.full(len(others), x + place), others, ms=3, alpha=0.35, **style)
+            ax.plot(np.full(len(own), x + place), own, ms=7, mec="black", **style)
+            seen.append(f"{task}, seed {seed}, {plain_label(removed)}: {range_text(others)}")
+        replay = ours["quantity"].iloc[0].startswith("replay_accuracy")
+        ax.set(title=task.replace("_", "-"), xlabel="network (seed)")
+        ax.set_ylabel("accuracy left" if replay else r"damage $\Delta$FVU")
+        ax.set_xticks(range(len(seeds)), seeds)
+        ax.grid(axis="y", color="0.92")
+        if not replay:
+            ax.set_yscale("symlog", linthresh=0.01)
+            ax.axhline(0, color="0.4", lw=0.8)
+    handles = [
+        Line2D([], [], color=BLOCK_COLOURS[b], ls="", marker="o", ms=3, label=f"{BLOCK_LABELS[b]}, random orders")
+        for b in places
+    ]
+    handles += [
+        Line2D([], [], color=BLOCK_COLOURS[b], ls="", marker="o", ms=7, mec="black", label=f"{BLOCK_LABELS[b]}, stated order")
+        for b in places
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    return figure, "Damage by network under random orders, lowest to highest. " + "; ".join(seen) + "."
 
 
 def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:

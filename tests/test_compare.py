@@ -34,7 +34,7 @@ def test_a_table_equals_itself_in_any_order():
 
 
 @pytest.mark.parametrize(("off", "expected"), [
-    (1e-10, "equal to rounding"), (1e-8, "too few to tell"),
+    (1e-10, "equal to rounding"), (1e-8, "nearly equal"), (1e-2, "too few to tell"),
 ])
 def test_rounding(off, expected):
     a = table(n=2).assign(value=1.0)
@@ -95,6 +95,22 @@ def test_many_ensembles_differ_as_one_does():
     assert compare.same_distribution(a, same)[0] == "other networks from the same distribution"
 
 
+def test_one_ensemble_that_differs_is_seen_among_many_that_do_not():
+    a = pd.concat([table(n=10, stream=k).assign(convention=f"c{k}") for k in range(16)])
+    moved = a["convention"] == "c3"
+    b = a.assign(value=a["value"].where(~moved, a["value"] * 10 + 50))
+    verdict, note = compare.same_distribution(a, b)
+    assert verdict == "differs" and "most in sine c3" in note and "10 and 10" in note
+    other = pd.concat([
+        table(n=10, first=20, stream=90 + k).assign(convention=f"c{k}") for k in range(16)
+    ])
+    assert compare.same_distribution(a, other)[0] == "other networks from the same distribution"
+    moved = other["convention"] == "c3"
+    other["value"] = other["value"].where(~moved, other["value"] * 10 + 50)
+    verdict, note = compare.same_distribution(a, other)
+    assert verdict == "differs" and "most in sine c3" in note
+
+
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 5)])
 def test_one_network_is_too_few(n, m):
     verdict, _ = compare.same_distribution(table(n=n), table(n=m, first=20, shift=9.0))
@@ -106,7 +122,9 @@ def test_altered_numbers_of_the_same_networks_are_counted():
     b = a.copy()
     b.loc[0, "value"] += 0.25
     _, note, _ = compare.compare(a, b)
-    assert f"1 of {len(a)} common numbers differ, at most by" in note
+    larger = max(abs(a["value"][0]), abs(b["value"][0]))
+    assert f"1 of {len(a)} common numbers differ, at most by 0.25 or, relative" in note
+    assert f"by {0.25 / larger:.3g};" in note
 
 
 def test_draws_from_one_distribution_seldom_differ():
@@ -165,11 +183,26 @@ def test_verdicts_on_claims_that_change_are_named(runs):
     assert not re.search(r"https?:|src=|href=|@import", html)
 
 
+def test_what_neither_can_judge_is_no_change(runs):
+    text = compare.run(runs / "a", runs / "a", runs / "x.html")
+    counted = re.search(r"0 of (\d+) verdicts that rest on evidence of both change", text)
+    assert 0 < int(counted[1]) < len(pl.claims.read_ledger())
+    assert "not judged in A: " in text and "figure_1.csv does not exist" in text
+
+
+def test_a_damaged_record_is_named(runs):
+    record = runs / "b" / "provenance" / "open_choices.json"
+    record.parent.mkdir()
+    record.write_text("{", encoding="utf-8")
+    text = compare.run(runs / "a", runs / "b", runs / "x.html")
+    assert "not judged in B: " in text and "open_choices.json is damaged" in text
+
+
 def test_the_command_line(runs, capsys):
     arguments = [str(runs / "a"), str(runs / "a"), "--html", str(runs / "x.html")]
     assert compare.main(arguments) == 0
     out = capsys.readouterr().out
-    assert "open_choices  equal\n" in out and "0 of" in out
+    assert "open_choices  equal\n" in out and "0 of" in out and "ledger has" in out
     assert compare.main([str(runs / "nowhere"), str(runs / "a")]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: there is no folder") and "nowhere" in error

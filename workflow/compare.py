@@ -7,8 +7,8 @@
 
 A and B are folders of runs, or ``published``. For every table that both have: the largest
 differences of each quantity over rows of the same network, rows that only one has, and in words
-whether the tables are equal, hold other networks from the same distribution, or differ. Then the
-claims of the paper whose verdicts differ. A page says it all, the terminal a summary.
+whether the tables are equal, nearly so, hold other networks from the same distribution, or differ.
+Then the claims of the paper whose verdicts differ. A page says it all, the terminal a summary.
 """
 
 import argparse
@@ -30,7 +30,9 @@ from workflow.files import cannot_write, relative, write_atomic
 KEYS = list(RESULT_COLUMNS[:-1])
 ENSEMBLE = ["task", "convention", "construction", "n_hidden"]
 ROUNDING = 1e-9  # absolute or relative
+NEARLY = 1e-3  # the same: other networks are seldom so close, in all numbers at once never
 LEVEL = 0.05  # of the test, over all ensembles of a table
+NONE = "no evidence"
 VERDICTS = ("claims", "conventions")  # tables of verdicts, with columns of their own
 RESAMPLES = 999
 STYLE = """body {font: 16px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em}
@@ -94,8 +96,10 @@ def same_distribution(a: pd.DataFrame, b: pd.DataFrame) -> tuple[str, str]:
     """Whether the networks of two tables could be draws from one distribution.
 
     Within each ensemble, networks are exchanged between A and B at random: how often is the largest
-    difference in mean rank over the ensemble's numbers, summed over ensembles, as large as it is?
-    One test for all numbers, because those of a network are not independent.
+    difference in mean rank over the ensemble's numbers as large as it is? One test for all numbers
+    of an ensemble, because those of a network are not independent; then one of the sum over
+    ensembles, for many that differ a little, and one of the ensemble that differs most, each at
+    half the level. Ensembles that hold the same numbers in A and B are left out.
 
     Returns
     -------
@@ -112,6 +116,8 @@ def same_distribution(a: pd.DataFrame, b: pd.DataFrame) -> tuple[str, str]:
             index=["run", "seed"], columns=cell, values="value"
         )
         in_a = wide.index.get_level_values("run") == "A"
+        if wide[in_a].droplevel("run").equals(wide[~in_a].droplevel("run")):
+            continue
         both = wide[in_a].notna().any() & wide[~in_a].notna().any()
         if not both.any():
             continue
@@ -133,11 +139,16 @@ def same_distribution(a: pd.DataFrame, b: pd.DataFrame) -> tuple[str, str]:
             for ranks, in_a, _ in ensembles for chosen in [shuffle(in_a)]
         ]
 
-    observed, rng = apart(lambda chosen: chosen), np.random.default_rng(0)
-    resampled = np.array([sum(apart(rng.permutation)) for _ in range(RESAMPLES)])
-    reached = (resampled >= sum(observed) * (1 - 1e-12)).sum()
-    if (1 + reached) / (1 + RESAMPLES) <= LEVEL:
-        name = ensembles[int(np.argmax(observed))][2]
+    observed, rng = np.array(apart(lambda chosen: chosen)), np.random.default_rng(0)
+    resampled = np.array([apart(rng.permutation) for _ in range(RESAMPLES)])
+
+    def probability(found, drawn):
+        return (1 + (drawn >= found * (1 - 1e-12)).sum(axis=0)) / (1 + RESAMPLES)
+
+    alone = probability(observed, resampled)
+    together = probability(observed.sum(), resampled.sum(axis=1))
+    if min(together, len(alone) * alone.min()) <= LEVEL / 2:
+        name = ensembles[int(np.lexsort((-observed, alone))[0])][2]
         return "differs", f"{note}; most in {' '.join(map(str, name))}"
     # Two-sided: the A networks can all lie above those of B or all below.
     if np.prod([min(1.0, 2 / comb(x + y, x)) for x, y in counts]) > LEVEL:
@@ -157,32 +168,56 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> tuple[str, str, pd.DataFrame]:
         verdict, note = "equal", ""
     elif len(common) and (near <= ROUNDING).all():
         verdict, note = f"equal to rounding (≤ {ROUNDING:g})", ""
+    elif len(common) and (near <= NEARLY).all():
+        verdict, note = f"nearly equal (≤ {NEARLY:g})", ""
     else:
         verdict, note = same_distribution(a, b)
         if (near == 0).any():  # as in a table of which some numbers were altered
-            beyond = f"{(near > ROUNDING).sum()} of {len(common)} common numbers differ, at most by"
-            note = f"{beyond} {near.max():.3g}; {note}"
+            note = (
+                f"{(near > ROUNDING).sum()} of {len(common)} common numbers differ, at most by "
+                f"{common['absolute'].max():.3g} or, relative to the larger, by "
+                f"{common['relative'].max():.3g}; {note}"
+            )
     if alone and not note:
         verdict += " where both have rows"
     return verdict, "; ".join([*([note] if note else []), *alone]), by_quantity(both)
 
 
-def verdicts(a: Path, b: Path) -> pd.DataFrame:
-    """Every claim of the paper with what either run says of it; ``no evidence`` where none."""
-    rows = []
+def verdicts(a: Path, b: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Every claim of the paper with what either run says of it, and why some are not judged.
+
+    Returns
+    -------
+    DataFrame
+        ``no evidence`` where a run can not judge a claim.
+    list of str
+        Each reason for that once.
+    """
+    rows, reasons = [], {}
     for claim in claims.read_ledger():
         row = {"id": claim.id, "claim": claim.claim, "paper": claim.paper or "—"}
         for name, folder in (("A", a), ("B", b)):
             try:
                 judged = claims.judge([claim], folder).iloc[0]
                 row |= {name: report.number(judged["ours"]), f"verdict {name}": judged["verdict"]}
-            except ArtifactError:
-                row |= {name: "—", f"verdict {name}": "no evidence"}
+            except ArtifactError as error:
+                row |= {name: "—", f"verdict {name}": NONE}
+                reasons[f"not judged in {name}: {error.__cause__ or error}"] = None
         rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows), list(reasons)
 
 
-def page(a: Path, b: Path, tables: dict, judged: pd.DataFrame, alone: str) -> str:
+def changed_verdicts(judged: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Claims that both runs judge and judge differently, and how many that is of how many."""
+    by_both = judged[(judged["verdict A"] != NONE) & (judged["verdict B"] != NONE)]
+    changed = by_both[by_both["verdict A"] != by_both["verdict B"]]
+    text = f"{len(changed)} of {len(by_both)} verdicts that rest on evidence of both change"
+    return changed, f"{text}; the ledger has {len(judged)} claims"
+
+
+def page(
+    a: Path, b: Path, tables: dict, judged: pd.DataFrame, reasons: list[str], alone: str
+) -> str:
     """The comparison as one HTML file that needs no other."""
 
     def html(table: pd.DataFrame) -> str:
@@ -190,7 +225,7 @@ def page(a: Path, b: Path, tables: dict, judged: pd.DataFrame, alone: str) -> st
             index=False, border=0, na_rep="—", float_format=lambda v: f"{v:.3g}"
         )
 
-    changed = judged["verdict A"] != judged["verdict B"]
+    changed, counted = changed_verdicts(judged)
     names = f"A = {escape(relative(a))}, B = {escape(relative(b))}"
     parts = [f"<h1>Two runs compared</h1><p>{names}</p><p>{escape(alone)}</p>"]
     summary = pd.DataFrame(
@@ -198,8 +233,9 @@ def page(a: Path, b: Path, tables: dict, judged: pd.DataFrame, alone: str) -> st
         columns=["table", "verdict", "note"],
     )
     parts += ["<h2>Tables</h2>", html(summary)]
-    parts += ["<h2>Claims whose verdicts change</h2>"]
-    parts += [html(judged[changed]) if changed.any() else "<p>None.</p>"]
+    parts += [f"<h2>Claims whose verdicts change</h2><p>{escape(counted)}.</p>"]
+    parts += [html(changed) if len(changed) else "<p>None.</p>"]
+    parts += [f"<p>{escape(reason)}</p>" for reason in reasons]
     parts += [f"<h2>{escape(name)}</h2>{html(rows)}" for name, (_, _, rows) in tables.items()]
     parts += ["<h2>All claims</h2>", html(judged)]
     return (
@@ -231,24 +267,24 @@ def run(a: Path, b: Path, html: Path) -> str:
         f"only in {side}: {', '.join(sorted(set(these) - set(names)))}"
         for side, these in (("A", ours), ("B", theirs)) if set(these) - set(names)
     )
-    judged = verdicts(a, b)
+    judged, reasons = verdicts(a, b)
     try:
         html.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkflowError(cannot_write(html, error)) from None
-    write_atomic(html, page(a, b, tables, judged, alone))
+    write_atomic(html, page(a, b, tables, judged, reasons, alone))
     lines = [f"A = {relative(a)}, B = {relative(b)}"]
     width = max(map(len, names))
     for name, (verdict, note, _) in tables.items():
         lines.append(f"{name:<{width}}  {verdict}" + (f" ({note})" if note else ""))
-    changed = judged[judged["verdict A"] != judged["verdict B"]]
+    changed, counted = changed_verdicts(judged)
     lines += [alone] if alone else []
-    lines.append(f"{len(changed)} of {len(judged)} verdicts on claims change")
+    lines.append(counted)
     lines += [
         f"  {row['id']}: {row['verdict A']} → {row['verdict B']} (paper {row['paper']})"
         for _, row in changed.iterrows()
     ]
-    return "\n".join([*lines, f"page: {relative(html)}"])
+    return "\n".join([*lines, *reasons, f"page: {relative(html)}"])
 
 
 def main(argv: list[str] | None = None) -> int:
