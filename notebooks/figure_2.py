@@ -65,6 +65,11 @@ for name, ours in by_task.items():
     report.glue({f"{name}_{key}": text for key, text in numbers.items()})
     for block in ("RR", "CC"):
         report.glue({f"{name}_orders_{block}": report.order_text(ours, block)})
+fvu = results[(results["quantity"] == "fvu") & (results["removed"] == "none")]
+report.glue({
+    "n_failed": f"{(fvu['value'] > report.FAILED).sum()} of {len(fvu)}",
+    "failed": report.FAILED,
+})
 counts = sorted({ours["seed"].nunique() for ours in by_task.values()})
 report.glue({"n_seeds": counts, "alpha": alpha})
 
@@ -127,11 +132,11 @@ report.table(pd.DataFrame(rows), "All nine cells: mean ± SEM over networks.")
 # The most damaging single block is {glue:text}`flip_flop_worst_block` in the flip-flop, {glue:text}`sine_worst_block` in sine generation and {glue:text}`integration_worst_block` in integration.
 # Per unit of removed mass it is {glue:text}`flip_flop_worst_s_block`, {glue:text}`sine_worst_s_block` and {glue:text}`integration_worst_s_block`.
 # Of the {glue:text}`n_printed` numbers that the paper prints, {glue:text}`n_within` lie between our lowest and our highest network.
-# Where the paper says "little" or "almost none" for `T_RR`, the reader can judge from the table: the flip-flop agrees, sine generation does not.
+# The paper says "almost none" and "little" for `T_RR` in the flip-flop and in sine generation; here it costs {glue:text}`flip_flop_delta_fvu_RR` and {glue:text}`sine_delta_fvu_RR`.
 # In integration the paper's largest damage is that of `T_CC`.
 # The profile belongs to a task *and* to how its gaps were filled: [What the paper leaves open](open_choices.ipynb) lists the decisions behind these bars.
 #
-# Networks with these seeds all train; with more seeds some integration networks do not ({glue:text}`open_choices.ipynb::integration_failed:s`, see [What the paper leaves open](open_choices.ipynb)).
+# Of these networks {glue:text}`n_failed` fail to train (FVU above {glue:text}`failed`); with ten seeds some integration networks do ({glue:text}`open_choices.ipynb::integration_failed:s`, see [What the paper leaves open](open_choices.ipynb)).
 # With so few networks a standard error is itself uncertain; the points say more than the bars.
 #
 # **Where next**: [What the paper leaves open](open_choices.ipynb), or [rerun it with your own parameters](../book/rerun.md).

@@ -221,6 +221,10 @@ def _check_results(results: pd.DataFrame, path: Path | str) -> None:
         raise ArtifactError(
             f"{path}: unknown quantity {unknown[0]!r}; allowed: {', '.join(QUANTITIES)}, {numbered}"
         )
+    for column in ("task", "convention", "construction"):
+        strange = [text for text in results[column].unique() if not isinstance(text, str)]
+        if strange:
+            raise ArtifactError(f"{path}: column {column!r} holds {strange[0]!r}, which is no name")
     if not pd.api.types.is_numeric_dtype(results["value"]):
         raise ArtifactError(f"{path}: column 'value' holds something that is not a number")
     for column, fine in (

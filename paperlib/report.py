@@ -11,8 +11,8 @@ from pandas.io.formats.style import Styler
 from .metrics import mean_sem
 
 __all__ = [
-    "ablation_numbers", "ablation_table", "claims_table", "glue", "mean_sem_text", "number",
-    "of_solved", "order_range", "order_text", "parameter", "per_seed", "plain_label", "plus_minus", "range_text",
+    "ablation_numbers", "ablation_table", "claims_table", "empty_as_zero", "glue", "mean_sem_text", "number",
+    "of_solved", "of_trained", "order_range", "order_text", "parameter", "per_seed", "plain_label", "plus_minus", "range_text",
     "solved_text", "table",
 ]
 
@@ -158,6 +158,31 @@ def of_solved(results: pd.DataFrame, solved: bool = True) -> pd.DataFrame:
     accuracy = _as_trained(results)
     chosen = accuracy.index[(accuracy >= SOLVED) == solved]
     return results[pd.MultiIndex.from_frame(results[_NETWORK]).isin(chosen)]
+
+
+FAILED = 0.1  # FVU as trained above which a cross-task network is said to have failed to train
+
+
+def of_trained(results: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the networks whose FVU as trained is at most `FAILED`.
+
+    Networks without that number, as those of copy, are kept: copy has a measure of its own. So is
+    an ensemble in which no network trained, as there is nothing else to judge it by.
+    """
+    rows = results[(results["quantity"] == "fvu") & (results["removed"] == "none")]
+    rows = rows.assign(trained=rows["value"] <= FAILED)
+    some = rows.groupby(_NETWORK[:-1])["trained"].transform("any")
+    failed = rows[~rows["trained"] & some].set_index(_NETWORK).index
+    return results[~pd.MultiIndex.from_frame(results[_NETWORK]).isin(failed)]
+
+
+def empty_as_zero(results: pd.DataFrame) -> pd.DataFrame:
+    """The same with S_ΔT of a block that holds nothing as zero, where it is undefined: 0/0."""
+    keys = [*_NETWORK, "alpha", "removed"]
+    empty = results[(results["quantity"] == "removed_mass") & (results["value"] == 0)]
+    index = pd.MultiIndex.from_frame(results[keys])
+    chosen = (results["quantity"] == "s_dt") & index.isin(pd.MultiIndex.from_frame(empty[keys]))
+    return results.assign(value=results["value"].mask(chosen & (results["removed"] != "none"), 0.0))
 
 
 def solved_text(results: pd.DataFrame) -> str:

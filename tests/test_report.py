@@ -181,3 +181,34 @@ def test_spreads_figure_shows_networks_filled_and_sets_by_size():
     np.testing.assert_allclose(open_, [0.05, 0.02, 0.1])
     assert "copy, T_C→R removed: 0.4 over networks, 0.1 over sets of 128" in alt
     plt.close(figure)
+
+
+def networks(fvu, quantity="fvu", convention="constant_cue", removed="none"):
+    return pd.DataFrame(
+        [("sine", convention, "dense_orthogonal", 64, seed, 0.9, removed, quantity, value)
+         for seed, value in enumerate(fvu)], columns=RESULT_COLUMNS,
+    )
+
+
+def test_failed_networks_are_left_out_whole():
+    table = pd.concat([
+        networks([0.01, 0.1, 0.2, np.nan]), networks([1.0] * 4, "delta_fvu", removed="CR"),
+        networks([0.5, 0.9], convention="levels"),  # none trained: kept
+        networks([0.3], "replay_accuracy", convention="other"),  # no FVU
+    ])
+    left = report.of_trained(table)
+    assert list(left[left["convention"] == "constant_cue"]["seed"]) == [0, 1, 0, 1]
+    assert (left["convention"] == "levels").sum() == 2 and "other" in set(left["convention"])
+
+
+def test_nothing_removed_costs_nothing_per_mass():
+    table = pd.concat([
+        networks([0.0, 0.0, 0.2], "removed_mass", removed="RR"),
+        networks([np.nan, np.nan, 3.0], "s_dt", removed="RR"),
+        networks([np.nan] * 3, "s_dt", removed="none"), networks([0.0] * 3, "removed_mass"),
+        networks([np.nan] * 3, "s_dt", removed="CR"), networks([1e-9] * 3, "removed_mass", removed="CR"),
+    ])
+    changed = report.empty_as_zero(table)
+    np.testing.assert_array_equal(report.per_seed(changed, "s_dt", "RR"), [0, 0, 3])
+    assert np.isnan(report.per_seed(changed, "s_dt", "none")).all()
+    assert np.isnan(report.per_seed(changed, "s_dt", "CR")).all()

@@ -177,15 +177,15 @@ def explain(error: PapermillExecutionError | DeadKernelError) -> str:
     return message + (f"\n    {re.sub('^-+> ?[0-9]* *', '', arrow[0])}" if arrow else "")
 
 
-def missing_results(row: catalogue.Row, out: Path) -> str:
+def missing_results(row: catalogue.Row, out: Path, profile: str | None = None) -> str:
     """A message naming the notebooks to run first, empty where nothing is missing."""
     rows = catalogue.table()
     needs = [n for n in row.needs if not (out / rows[n].results[0]).is_file()]
     if not needs:
         return ""
-    where = relative(out)
+    where, sized = relative(out), f" --profile {profile}" if profile else ""
     return f"{row.name} reads results that are not in {where}; run first\n" + "\n".join(
-        f"  python -m workflow.run_notebook {need} --out {where}" for need in needs
+        f"  python -m workflow.run_notebook {need}{sized} --out {where}" for need in needs
     )
 
 
@@ -211,7 +211,7 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
     notebook, values = parameters.prepare(name, given if out is None else {**given, "out": out})
     row = catalogue.table().get(name, catalogue.Row(name, "notebook"))
     folder = ROOT / values["out"]
-    if message := missing_results(row, folder):
+    if message := missing_results(row, folder, profile):
         raise WorkflowError(message)
     open_folders(folder)
 
