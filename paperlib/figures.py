@@ -735,6 +735,16 @@ def spreads_figure(spreads: pd.DataFrame) -> tuple[Figure, str]:
     return figure, "Standard deviations. " + "; ".join(seen) + "."
 
 
+def _damage_axis(ax: plt.Axes, values) -> None:
+    """A y-axis for ΔFVU: linear around zero, logarithmic beyond, with room for every value."""
+    values = np.asarray(values, dtype=float)
+    values = values[np.isfinite(values)]
+    low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
+    ax.set_yscale("symlog", linthresh=0.01)
+    ax.set_ylim(min(1.6 * low, -0.003), max(1.6 * high, 0.003))
+    ax.axhline(0, color="0.4", lw=0.8)
+
+
 def orders_figure(results: pd.DataFrame) -> tuple[Figure, str]:
     """What removing RR and CC costs under many orders inside the sectors, one panel a task.
 
@@ -766,15 +776,14 @@ def orders_figure(results: pd.DataFrame) -> tuple[Figure, str]:
         ax.set_xticks(range(len(seeds)), seeds)
         ax.grid(axis="y", color="0.92")
         if not replay:
-            ax.set_yscale("symlog", linthresh=0.01)
-            ax.axhline(0, color="0.4", lw=0.8)
+            _damage_axis(ax, ours["value"])
     handles = [
-        Line2D([], [], color=BLOCK_COLOURS[b], ls="", marker="o", ms=3, label=f"{BLOCK_LABELS[b]}, random orders")
-        for b in places
-    ]
-    handles += [
-        Line2D([], [], color=BLOCK_COLOURS[b], ls="", marker="o", ms=7, mec="black", label=f"{BLOCK_LABELS[b]}, stated order")
-        for b in places
+        Line2D(
+            [], [], color=BLOCK_COLOURS[block], ls="", marker="o", label=f"{BLOCK_LABELS[block]}, {which}",
+            **style,
+        )
+        for which, style in (("random orders", {"ms": 3}), ("stated order", {"ms": 7, "mec": "black"}))
+        for block in places
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     return figure, "Damage by network under random orders, lowest to highest. " + "; ".join(seen) + "."

@@ -212,3 +212,30 @@ def test_nothing_removed_costs_nothing_per_mass():
     np.testing.assert_array_equal(report.per_seed(changed, "s_dt", "RR"), [0, 0, 3])
     assert np.isnan(report.per_seed(changed, "s_dt", "none")).all()
     assert np.isnan(report.per_seed(changed, "s_dt", "CR")).all()
+
+
+def test_orders_figure_shows_every_draw_and_the_stated_order():
+    draws = pd.concat([
+        networks([value, value + 0.1], f"delta_fvu_order_{k}", removed=removed)
+        for k, value in enumerate((0.2, 0.5, 3.0)) for removed in ("RR", "CC")
+    ])
+    figure, alt = figures.orders_figure(draws)
+    (ax,) = [ax for ax in figure.axes if ax.get_visible()]
+    by_size = {3: [], 7: []}
+    for line in ax.lines:
+        if line.get_markersize() in by_size and line.get_marker() == "o":
+            by_size[line.get_markersize()].extend(line.get_ydata())
+    np.testing.assert_allclose(sorted(by_size[7]), [0.2, 0.2, 0.3, 0.3])
+    np.testing.assert_allclose(sorted(by_size[3]), [0.5] * 2 + [0.6] * 2 + [3.0] * 2 + [3.1] * 2)
+    low, high = ax.get_ylim()
+    assert low < 0 and high > 3.1 and "sine, seed 1, T_CC: 0.6 to 3.1" in alt
+    plt.close(figure)
+
+
+def test_the_range_over_orders_is_that_of_the_mean():
+    draws = pd.concat([
+        networks([k / 10, k / 10 + 1], f"delta_fvu_order_{k}", removed="RR") for k in range(42)
+    ])
+    # Means of two networks: 0.5 + k / 10 for k = 1 … 41; the stated order, k = 0, is no draw.
+    np.testing.assert_allclose(report.order_range(draws, "RR"), [0.7, 4.5])
+    assert report.order_text(draws, "RR") == "0.7 to 4.5" and report.order_text(draws, "CR") == "—"
