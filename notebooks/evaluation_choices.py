@@ -27,6 +27,7 @@ import pandas as pd
 
 import paperlib as pl
 from paperlib import figures, report
+from paperlib.tasks import TASKS
 
 figures.use_style()
 
@@ -63,21 +64,12 @@ few += [n for n, v in {"sizes": sizes, "copy_sizes": copy_sizes}.items() if len(
 if few:
     raise ValueError(f"{few[0]}: a spread needs at least two, got {globals()[few[0]]}")
 start, tables = perf_counter(), []
-CROSS = ("flip_flop", "sine", "integration")
-tasks = {name: pl.make_task(name) for name in CROSS}
-tasks["copy"] = pl.Copy(s=s, d=d, lags=lags)
-for name, task in tasks.items() if train_here else ():
-    if name == "copy":
-        solutions = pl.load_or_train(
-            out, task, construction, copy_seeds, trainer=pl.train_copy,
-            n_hidden=copy_hidden, batch=64, clip=1.0,
-            curriculum={"max_steps": max_steps},
-        )
-    else:
-        solutions = pl.load_or_train(
-            out, task, construction, seeds, n_hidden=n_hidden, epochs=epochs,
-            batches_per_epoch=batches_per_epoch,
-        )
+suite = {} if not train_here else pl.load_suite(
+    out, seeds, copy_seeds, construction=construction, n_hidden=n_hidden,
+    epochs=epochs, batches_per_epoch=batches_per_epoch, copy_hidden=copy_hidden,
+    s=s, d=d, lags=lags, max_steps=max_steps,
+)
+for name, (task, solutions) in suite.items():
     for size in copy_sizes if name == "copy" else sizes:
         for k in range(n_sets):
             scored = pl.ablation_profile(
@@ -100,7 +92,7 @@ pl.write_results(results, pl.Paths(out).results / "evaluation_choices.csv")
 label = results["convention"].str.extract(r"(\d+) trials, set (\d+)").astype(int)
 results = results.assign(size=label[0], set=label[1])
 rows = []
-for name in tasks:
+for name in pl.SUITE:
     quantity = "replay_accuracy" if name == "copy" else "delta_fvu"
     used = (copy_sizes if name == "copy" else sizes)[1]
     for removed in ("none", "RR", "CR", "CC"):
@@ -159,7 +151,8 @@ report.table(pd.DataFrame(texts), "Standard deviations over networks and over he
 
 # %%
 texts, moved = [], {}
-for name, convention in [(n, c) for n in CROSS for c in tasks[n].conventions]:
+CROSS = pl.SUITE[:3]
+for name, convention in [(n, c) for n in CROSS for c in TASKS[n].conventions]:
     trials = pl.make_task(name, convention).sample(
         sizes[1], pl.generator(0, "evaluation")
     )
@@ -181,7 +174,7 @@ for name, convention in [(n, c) for n in CROSS for c in tasks[n].conventions]:
         "task": name.replace("_", "-"), "convention": convention,
         **{k: report.number(v, 4) for k, v in factors.items()},
     })
-usual = max(moved[name, next(iter(tasks[name].conventions))] for name in CROSS)
+usual = max(moved[name, next(iter(TASKS[name].conventions))] for name in CROSS)
 report.glue({
     "mean_moves": f"{100 * max(moved.values()):.1f} %",
     "mean_moves_default": f"{100 * usual:.1f} %",

@@ -67,23 +67,14 @@ copy_trials = 128  # held-out sequences
 # %%
 pl.check_alpha(alpha)  # before it costs a training
 start, tables = perf_counter(), []
-tasks = {n: pl.make_task(n) for n in ("flip_flop", "sine", "integration")}
-tasks["copy"] = pl.Copy(s=s, d=d, lags=lags)
+suite = {} if not train_here else pl.load_suite(
+    out, seeds, copy_seeds, construction=construction, n_hidden=n_hidden,
+    epochs=epochs, batches_per_epoch=batches_per_epoch, copy_hidden=copy_hidden,
+    s=s, d=d, lags=lags, max_steps=max_steps,
+)
 SHOWN = ["delta_fvu", "fvu", "replay_accuracy", "n_R"]
-for name, task in tasks.items() if train_here else ():
-    if name == "copy":
-        size = copy_trials
-        solutions = pl.load_or_train(
-            out, task, construction, copy_seeds, trainer=pl.train_copy,
-            n_hidden=copy_hidden, batch=64, clip=1.0,
-            curriculum={"max_steps": max_steps},
-        )
-    else:
-        size = n_trials
-        solutions = pl.load_or_train(
-            out, task, construction, seeds, n_hidden=n_hidden, epochs=epochs,
-            batches_per_epoch=batches_per_epoch,
-        )
+for name, (task, solutions) in suite.items():
+    size = copy_trials if name == "copy" else n_trials
     stated = pl.ablation_profile(solutions, task, alpha, n_trials=size)
     tables += [
         stated[stated["quantity"].isin(SHOWN)],
@@ -114,7 +105,7 @@ report.glue({"orders": draws["order"].max(), "alpha": alpha})
 
 # %%
 rows = []
-for name in tasks:
+for name in pl.SUITE:
     ours = results[results["task"] == name]
     for removed in ("RR", "CC"):
         cell = draws[(draws["task"] == name) & (draws["removed"] == removed)]
@@ -154,7 +145,7 @@ report.table(pd.DataFrame(rows), caption)
 
 # %%
 rows, kept = [], {}
-for name in tasks:
+for name in pl.SUITE:
     damage = -1 if name == "copy" else 1
     quantity = "replay_accuracy" if name == "copy" else "delta_fvu"
     ours = results[results["task"] == name]

@@ -98,11 +98,7 @@ def ablation_profile(
     solutions = list(solutions)
     if not solutions:
         raise ValueError("solutions must hold at least one Solution, got none")
-    alphas = _distinct("alphas", [alphas] if np.isscalar(alphas) else alphas)
-    removed = _distinct("removed", [removed] if isinstance(removed, str) else removed)
-    unknown = [subset for subset in removed if subset not in SUBSETS]
-    if unknown:
-        raise ValueError(f"removed must be among {', '.join(SUBSETS)}; got {unknown[0]!r}")
+    alphas, removed = distinct("alphas", alphas), distinct("removed", removed, SUBSETS)
     if isinstance(n_trials, bool) or not isinstance(n_trials, (int, np.integer)) or n_trials < 1:
         raise ValueError(f"n_trials must be a positive integer, got {n_trials!r}")
 
@@ -118,15 +114,14 @@ def ablation_profile(
     rows = []
     for (member, alpha), split in splits.items():
         solution = solutions[member]
-        where = (task.name, task.convention, solution.construction, solution.n_hidden)
         before = scores[member, alpha, "none"]["fvu"]
         for subset in subsets:
             values = dict(scores[member, alpha, subset])
             values |= _damage(split, subset, values["fvu"] - before)
             if subset == "none":
                 values |= _spectrum(split)
-            rows += [(*where, solution.seed, alpha, subset, *item) for item in values.items()]
-    return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
+            rows += [(*where(solution, task), alpha, subset, *item) for item in values.items()]
+    return as_results(rows)
 
 
 def order_draws(
@@ -166,11 +161,7 @@ def order_draws(
     """
     (orders,) = check_counts(orders=orders)
     check_alpha(alpha)
-    measure = "replay_accuracy" if getattr(task, "replay", False) else "delta_fvu"
-    subsets = _distinct("removed", [removed] if isinstance(removed, str) else removed)
-    unknown = [subset for subset in subsets if subset not in ORDERED]
-    if unknown:
-        raise ValueError(f"removed must be among {', '.join(ORDERED)}; got {unknown[0]!r}")
+    subsets = distinct("removed", removed, ORDERED)
     rows = []
     for index, solution in enumerate(tqdm(solutions, desc="orders", disable=not progress)):
         if not solution.finite:
@@ -183,16 +174,13 @@ def order_draws(
         matrices = [split.without("none")]
         matrices += [one.without(subset) for one in splits for subset in subsets]
         scores = variant_scores(solution, np.stack(matrices), task, n_trials, seed)
-        values = scores["fvu"] - scores["fvu"][0]
-        values = scores.get("replay_accuracy", values)[1:].reshape(len(splits), len(subsets))
-        where = (task.name, task.convention, solution.construction, solution.n_hidden)
+        measure, values = measured(scores)
+        values = values.reshape(len(splits), len(subsets))
         rows += [
-            (*where, solution.seed, alpha, subset, f"{measure}_order_{k}", values[k, i])
+            (*where(solution, task), alpha, subset, f"{measure}_order_{k}", values[k, i])
             for k in range(len(splits)) for i, subset in enumerate(subsets)
         ]
-    table = pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
-    # Without rows there is nothing to tell the columns' types from.
-    return table if rows else table.astype({"n_hidden": int, "seed": int, "alpha": float})
+    return as_results(rows)
 
 
 def order_gaps(solutions, task, alpha=0.9):
@@ -217,12 +205,11 @@ def order_gaps(solutions, task, alpha=0.9):
         form = ordered_schur(solution.W_hh)
         split = form.sectors(alpha)
         starts = np.array([start for start, _ in form.blocks])
-        where = (task.name, task.convention, solution.construction, solution.n_hidden)
         for removed, inside in (("RR", starts < split.n_R), ("CC", starts >= split.n_R)):
             gaps = -np.diff(form.moduli[starts[inside]])
             gap = np.median(gaps) / form.spectral_radius if len(gaps) else np.nan
-            rows.append((*where, solution.seed, alpha, removed, "order_gap", gap))
-    return pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
+            rows.append((*where(solution, task), alpha, removed, "order_gap", gap))
+    return as_results(rows)
 
 
 def variant_scores(solution, matrices, task, n_trials=2048, seed=0):
@@ -288,11 +275,43 @@ def _outputs(W_xh, W_hh, W_hy, inputs, chunk):
     return np.concatenate(parts, axis=1)
 
 
-def _distinct(name, values):
-    """Values as a tuple, refused if there is none or one is repeated."""
-    values = tuple(values)
+def measured(scores):
+    """What `variant_scores` says of variants beside the network as trained, its first one.
+
+    Returns
+    -------
+    str
+        ``"replay_accuracy"`` where there is one, else ``"delta_fvu"``.
+    ndarray
+        Of all variants but the first.
+    """
+    if "replay_accuracy" in scores:
+        return "replay_accuracy", scores["replay_accuracy"][1:]
+    return "delta_fvu", scores["fvu"][1:] - scores["fvu"][0]
+
+
+def as_results(rows):
+    """Rows in the order of ``RESULT_COLUMNS`` as a table."""
+    table = pd.DataFrame(rows, columns=RESULT_COLUMNS).astype({"value": float})
+    # Without rows there is nothing to tell the columns' types from.
+    return table if rows else table.astype({"n_hidden": int, "seed": int, "alpha": float})
+
+
+def where(solution, task):
+    """The columns of a results table that say which network a row is about."""
+    return (
+        task.name, task.convention, solution.construction, solution.n_hidden, solution.seed
+    )
+
+
+def distinct(name, values, allowed=None):
+    """Values as a tuple, refused if there is none, one is repeated or one is not allowed."""
+    values = (values,) if isinstance(values, str) or np.isscalar(values) else tuple(values)
     if not values or len(set(values)) < len(values):
         raise ValueError(f"{name} must be distinct and at least one, got {values!r}")
+    unknown = [value for value in values if allowed and value not in allowed]
+    if unknown:
+        raise ValueError(f"{name} must be among {', '.join(allowed)}; got {unknown[0]!r}")
     return values
 
 

@@ -73,6 +73,9 @@ FAMILIES = {
     "replay_accuracy_order": "replay accuracy under one order inside the sectors; 0: the stated one",
     "delta_fvu_order": "the same of delta_fvu",
 }
+for _kind in ("block", "gaussian", "rotated", "entries", "permuted"):
+    FAMILIES[f"delta_fvu_{_kind}"] = f"delta_fvu of a control, {_kind}; see paperlib.controls"
+    FAMILIES[f"replay_accuracy_{_kind}"] = f"replay accuracy under the control {_kind}"
 
 
 def family(quantity: str) -> str:

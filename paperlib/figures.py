@@ -789,6 +789,56 @@ def orders_figure(results: pd.DataFrame) -> tuple[Figure, str]:
     return figure, "Damage by network under random orders, lowest to highest. " + "; ".join(seen) + "."
 
 
+CONTROL_MARKERS = {"gaussian": "s", "rotated": "^", "entries": "v", "permuted": "x"}
+
+
+def controls_figure(results: pd.DataFrame) -> tuple[Figure, str]:
+    """Each ablation beside its controls, one panel a task.
+
+    Parameters
+    ----------
+    results : DataFrame
+        From `paperlib.control_draws`, with columns ``measure`` (delta_fvu or replay_accuracy) and
+        ``kind`` (``"block"`` or the name of a control).
+    """
+    _require_rows(results)
+    tasks = list(results["task"].unique())
+    rows = math.ceil(len(tasks) / 2)
+    figure, axes = plt.subplots(rows, 2, figsize=(11, 1 + 3.4 * rows), squeeze=False)
+    for ax in axes.flat[len(tasks) :]:
+        ax.set_visible(False)
+    kinds = ["block", *CONTROL_MARKERS]
+    places, seen = dict(zip(kinds, np.linspace(-0.32, 0.32, len(kinds)), strict=True)), []
+    for ax, task in zip(axes.flat, tasks, strict=False):
+        ours = results[results["task"] == task]
+        blocks, medians = [b for b in BLOCK_LABELS if b in set(ours["removed"])], []
+        for (x, block), kind in product(enumerate(blocks), kinds):
+            cell = ours[(ours["removed"] == block) & (ours["kind"] == kind)]
+            values = cell.groupby("seed")["value"].median().to_numpy()
+            style = {"color": BLOCK_COLOURS[block], "marker": "o", "ms": 8, "mec": "white"}
+            if kind != "block":
+                style = {"color": "0.35", "marker": CONTROL_MARKERS[kind], "ms": 5, "mfc": "none"}
+            ax.plot(np.full(len(values), x + places[kind]), values, ls="", alpha=0.8, **style)
+            medians += list(values)
+            seen.append(f"{task}, {plain_label(block)}, {kind}: median {number(np.median(values), 2)}")
+        ax.set(title=task.replace("_", "-"))
+        ax.set_xticks(range(len(blocks)), [BLOCK_LABELS[b] for b in blocks])
+        ax.grid(axis="y", color="0.92")
+        if ours["measure"].iloc[0] == "replay_accuracy":
+            ax.set_ylabel("accuracy left")
+            ax.axhline(0.5, color="0.6", lw=0.8, ls=":")
+        else:
+            ax.set_ylabel(r"damage $\Delta$FVU")
+            _damage_axis(ax, medians)
+    handles = [Line2D([], [], color="black", ls="", marker="o", ms=8, label="the block")]
+    handles += [
+        Line2D([], [], color="0.35", ls="", marker=marker, ms=5, mfc="none", label=kind)
+        for kind, marker in CONTROL_MARKERS.items()
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    return figure, "Damage of each block and of its controls. " + "; ".join(seen) + "."
+
+
 def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
     """Replay accuracy by recipe (the ``convention``), one panel a subset, the paper as a line.
 

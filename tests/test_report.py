@@ -160,6 +160,8 @@ def test_grid_figure_marks_solved_and_unsolved(copies):
     lambda rows: figures.verdicts_figure(rows, {}),
     lambda rows: figures.claims_figure(rows, rows),
     lambda rows: figures.spreads_figure(rows),
+    lambda rows: figures.orders_figure(rows),
+    lambda rows: figures.controls_figure(rows),
 ])
 def test_a_table_without_rows_is_refused(draw):
     columns = [*RESULT_COLUMNS, "id", "verdict", "networks"]
@@ -239,3 +241,17 @@ def test_the_range_over_orders_is_that_of_the_mean():
     # Means of two networks: 0.5 + k / 10 for k = 1 … 41; the stated order, k = 0, is no draw.
     np.testing.assert_allclose(report.order_range(draws, "RR"), [0.7, 4.5])
     assert report.order_text(draws, "RR") == "0.7 to 4.5" and report.order_text(draws, "CR") == "—"
+
+
+def test_controls_figure_shows_medians_of_each_network():
+    rows = [
+        networks([0.5, 0.7], "delta_fvu_block_0", removed="CR").assign(kind="block"),
+        *(networks([v, v + 1], f"delta_fvu_gaussian_{k}", removed="CR").assign(kind="gaussian")
+          for k, v in enumerate((0.1, 0.2, 0.9), 1)),
+    ]
+    figure, alt = figures.controls_figure(pd.concat(rows).assign(measure="delta_fvu"))
+    (ax,) = [ax for ax in figure.axes if ax.get_visible()]
+    np.testing.assert_allclose(points(ax, "s"), [0.2, 1.2])
+    np.testing.assert_allclose(points(ax, "o"), [0.5, 0.7])
+    assert "sine, T_C→R, gaussian: median 0.7" in alt
+    plt.close(figure)
