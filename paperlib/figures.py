@@ -820,7 +820,9 @@ def controls_figure(results: pd.DataFrame) -> tuple[Figure, str]:
                 style = {"color": "0.35", "marker": CONTROL_MARKERS[kind], "ms": 5, "mfc": "none"}
             ax.plot(np.full(len(values), x + places[kind]), values, ls="", alpha=0.8, **style)
             medians += list(values)
-            seen.append(f"{task}, {plain_label(block)}, {kind}: median {number(np.median(values), 2)}")
+            if len(values):
+                middle = number(np.median(values), 2)
+                seen.append(f"{task}, {plain_label(block)}, {kind}: median {middle}")
         ax.set(title=task.replace("_", "-"))
         ax.set_xticks(range(len(blocks)), [BLOCK_LABELS[b] for b in blocks])
         ax.grid(axis="y", color="0.92")
