@@ -33,6 +33,7 @@ from .curriculum import (
 )
 from .metrics import fvu, replay_accuracy, replay_by_lag, s_dt
 from .network import Solution, rollout
+from .refit import refit_profile, refit_readout
 from .schur import SUBSETS, OrderedSchur, Sectors, check_alpha, ordered_schur
 from .suite import SUITE, load_suite
 from .tasks import Copy, FlipFlop, Integration, Sine, Trials, make_task
@@ -41,12 +42,13 @@ from .training import generator, train
 __version__ = "0.1.0"
 
 __all__ = [
-    "SUBSETS", "SUITE", "ArtifactError", "Copy", "Curriculum", "FlipFlop", "Integration", "OrderedSchur",
-    "Paths", "Sectors", "Sine", "Solution", "Trials", "ablate", "ablation_profile", "cayley",
-    "check_alpha", "control_draws", "count_repeats", "criterion_rows", "dense_default", "dense_normal",
-    "dense_orthogonal", "figures", "fvu", "generator", "load_or_train", "load_solution", "load_suite",
-    "make_construction", "make_task", "order_draws", "order_gaps", "ordered_schur", "project_root", "read_results",
-    "replay_accuracy", "replay_by_lag", "report", "reported", "rollout", "s_dt",
-    "save_solution", "train", "train_copy", "training_sequences", "variant_scores",
-    "write_results",
+    "SUBSETS", "SUITE", "ArtifactError", "Copy", "Curriculum", "FlipFlop", "Integration",
+    "OrderedSchur", "Paths", "Sectors", "Sine", "Solution", "Trials", "ablate",
+    "ablation_profile", "cayley", "check_alpha", "control_draws", "count_repeats",
+    "criterion_rows", "dense_default", "dense_normal", "dense_orthogonal", "figures", "fvu",
+    "generator", "load_or_train", "load_solution", "load_suite", "make_construction",
+    "make_task", "order_draws", "order_gaps", "ordered_schur", "project_root", "read_results",
+    "refit_profile", "refit_readout", "replay_accuracy", "replay_by_lag", "report", "reported",
+    "rollout", "s_dt", "save_solution", "train", "train_copy", "training_sequences",
+    "variant_scores", "write_results",
 ]

@@ -109,7 +109,7 @@ def ablation_profile(
         for alpha in alphas:
             splits[member, alpha] = coordinates.sectors(alpha) if coordinates else None
     trials = task.sample(n_trials, generator(seed, "evaluation"))
-    scores = _scores(solutions, splits, subsets, trials, _measures(task), progress, by_lag)
+    scores = _scores(solutions, splits, subsets, trials, measures_of(task), progress, by_lag)
 
     rows = []
     for (member, alpha), split in splits.items():
@@ -242,7 +242,7 @@ def variant_scores(solution, matrices, task, n_trials=2048, seed=0):
         )
     trials = [np.asarray(x, np.float64) for x in task.sample(n_trials, generator(seed, "evaluation"))]
     inputs, targets, mask = trials
-    measures, found = _measures(task), {}
+    measures, found = measures_of(task), {}
     chunk, batch = _sizes(solution.n_hidden, inputs, targets)
     for start in range(0, len(matrices), batch):
         outputs = _outputs(
@@ -253,7 +253,7 @@ def variant_scores(solution, matrices, task, n_trials=2048, seed=0):
     return {name: np.concatenate(values) for name, values in found.items()}
 
 
-def _measures(task):
+def measures_of(task):
     """What a task is measured by: {quantity: function of outputs, targets and mask}."""
     replay = {"replay_accuracy": metrics.replay_accuracy} if getattr(task, "replay", False) else {}
     return {"fvu": metrics.fvu, **replay}

@@ -54,6 +54,8 @@ QUANTITIES = {
     "s_dt": "delta_fvu per unit of removed Schur mass; empty where no mass is removed",
     "removed_mass": "‖T − T̃‖_F / ‖T‖_F",
     "replay_accuracy": "fraction of (sequence, lag, channel) replayed with the right sign",
+    "fvu_refit": "fvu with W_hy fitted anew on other trials",
+    "replay_accuracy_refit": "replay accuracy with W_hy fitted anew on other trials",
     "steps_to_solve": "batches until accuracy ended training; empty if the budget ended it",
     "horizon": "lags trained on when training ended",
     "training_overlap": "held-out sequences that training had seen",

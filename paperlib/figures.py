@@ -841,6 +841,52 @@ def controls_figure(results: pd.DataFrame) -> tuple[Figure, str]:
     return figure, "Damage of each block and of its controls. " + "; ".join(seen) + "."
 
 
+def refit_figure(results: pd.DataFrame) -> tuple[Figure, str]:
+    """What ablations cost with the decoder as trained and fitted anew, one panel a task.
+
+    ``results`` as from `paperlib.refit_profile`, one α; of copy the share of wrong signs is drawn.
+    """
+    _require_rows(results)
+    tasks = list(results["task"].unique())
+    rows = math.ceil(len(tasks) / 2)
+    figure, axes = plt.subplots(rows, 2, figsize=(11, 1 + 3.4 * rows), squeeze=False)
+    for ax in axes.flat[len(tasks) :]:
+        ax.set_visible(False)
+    seen = []
+    for ax, task in zip(axes.flat, tasks, strict=False):
+        ours = results[results["task"] == task]
+        replay = "replay_accuracy" in set(ours["quantity"])
+        blocks = [b for b in BLOCK_COLOURS if b in set(ours["removed"])]
+        for x, block in enumerate(blocks):
+            for place, end, fill in ((-0.15, "", BLOCK_COLOURS[block]), (0.15, "_refit", "none")):
+                quantity = ("replay_accuracy" if replay else "fvu") + end
+                values = per_seed(ours, quantity, block)
+                values = 1 - values if replay else values
+                ax.plot(
+                    np.full(len(values), x + place), values, "o", color=BLOCK_COLOURS[block],
+                    mfc=fill, ms=7, alpha=0.8,
+                )
+                what = "fitted anew" if end else "as trained"
+                middle = number(np.median(values), 2)
+                seen.append(f"{task}, {plain_label(block)} removed, {what}: median {middle}")
+        ax.set(title=task.replace("_", "-"), ylabel="wrong signs" if replay else "FVU")
+        ax.set_yscale("symlog", linthresh=1e-3)
+        ax.set_ylim(bottom=0)
+        ax.set_xticks(
+            range(len(blocks)), ["none" if b == "none" else BLOCK_LABELS[b] for b in blocks]
+        )
+        ax.set_xlabel("removed")
+        ax.grid(axis="y", color="0.92")
+    handles = [
+        Line2D([], [], color="black", ls="", marker="o", ms=7, label="decoder as trained"),
+        Line2D(
+            [], [], color="black", ls="", marker="o", ms=7, mfc="none", label="decoder fitted anew"
+        ),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    return figure, "Error by removed block, two decoders. " + "; ".join(seen) + "."
+
+
 def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
     """Replay accuracy by recipe (the ``convention``), one panel a subset, the paper as a line.
 

@@ -162,6 +162,7 @@ def test_grid_figure_marks_solved_and_unsolved(copies):
     lambda rows: figures.spreads_figure(rows),
     lambda rows: figures.orders_figure(rows),
     lambda rows: figures.controls_figure(rows),
+    lambda rows: figures.refit_figure(rows),
 ])
 def test_a_table_without_rows_is_refused(draw):
     columns = [*RESULT_COLUMNS, "id", "verdict", "networks"]
@@ -254,4 +255,17 @@ def test_controls_figure_shows_medians_of_each_network():
     np.testing.assert_allclose(points(ax, "s"), [0.2, 1.2])
     np.testing.assert_allclose(points(ax, "o"), [0.5, 0.7])
     assert "sine, T_C→R, gaussian: median 0.7" in alt
+    plt.close(figure)
+
+
+def test_refit_figure_shows_both_decoders():
+    rows = [
+        networks([0.4, 0.6], "fvu", removed="CC"), networks([0.1, 0.2], "fvu_refit", removed="CC"),
+        networks([0.01, 0.01]), networks([0.01, 0.01], "fvu_refit"),
+    ]
+    figure, alt = figures.refit_figure(pd.concat(rows))
+    (ax,) = [ax for ax in figure.axes if ax.get_visible()]
+    open_ = [y for line in ax.lines if line.get_mfc() == "none" for y in line.get_ydata()]
+    np.testing.assert_allclose(open_, [0.01, 0.01, 0.1, 0.2])
+    assert "sine, T_CC removed, fitted anew: median 0.15" in alt
     plt.close(figure)
