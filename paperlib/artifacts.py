@@ -56,6 +56,11 @@ QUANTITIES = {
     "replay_accuracy": "fraction of (sequence, lag, channel) replayed with the right sign",
     "fvu_refit": "fvu with W_hy fitted anew on other trials",
     "replay_accuracy_refit": "replay accuracy with W_hy fitted anew on other trials",
+    "account_mass": "removed ‖ΔW‖_F / ‖W‖_F; this and the next ones: paperlib.response.ACCOUNTS",
+    **{
+        f"account_{name}": f"the account {name} of a removal"
+        for name in ("pcs", "task", "readout", "drive", "one_step", "linear", "clipped")
+    },
     "steps_to_solve": "batches until accuracy ended training; empty if the budget ended it",
     "horizon": "lags trained on when training ended",
     "training_overlap": "held-out sequences that training had seen",

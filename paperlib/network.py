@@ -73,6 +73,8 @@ def rollout(W_xh, W_hh, W_hy, inputs, *, return_hidden: bool = False):
 
 
 def _leading_member(name: str, value, ndim: int) -> Tensor:
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        value = value.copy()  # as those of a Schur form, of which torch would warn
     tensor = torch.as_tensor(value).to(torch.float64)
     if tensor.ndim == ndim:
         tensor = tensor[None]

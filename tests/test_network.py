@@ -111,3 +111,10 @@ def test_solution_checks_its_shapes_and_keeps_a_diverged_run():
         Solution(**{**good, "W_hh": np.eye(3, dtype=complex)})
     diverged = Solution(**{**good, "W_hh": np.full((3, 3), np.nan)})
     assert not diverged.finite and Solution(**good).finite
+
+
+def test_read_only_weights_roll_out_without_a_warning():
+    W_hh = np.eye(2)
+    W_hh.flags.writeable = False
+    outputs = rollout(np.ones((2, 1)), W_hh, np.ones((1, 2)), np.zeros((3, 4, 1)))
+    assert (outputs == 0).all() and not W_hh.flags.writeable
