@@ -34,6 +34,7 @@ from .curriculum import (
 from .metrics import fvu, replay_accuracy, replay_by_lag, s_dt
 from .network import Solution, rollout
 from .refit import refit_profile, refit_readout
+from .response import accounts_profile, response
 from .schur import SUBSETS, OrderedSchur, Sectors, check_alpha, ordered_schur
 from .suite import SUITE, load_suite
 from .tasks import Copy, FlipFlop, Integration, Sine, Trials, make_task
@@ -42,7 +43,7 @@ from .training import generator, train
 __version__ = "0.1.0"
 
 __all__ = [
-    "SUBSETS", "SUITE", "ArtifactError", "Copy", "Curriculum", "FlipFlop", "Integration",
+    "SUBSETS", "SUITE", "ArtifactError", "accounts_profile", "response", "Copy", "Curriculum", "FlipFlop", "Integration",
     "OrderedSchur", "Paths", "Sectors", "Sine", "Solution", "Trials", "ablate",
     "ablation_profile", "cayley", "check_alpha", "control_draws", "count_repeats",
     "criterion_rows", "dense_default", "dense_normal", "dense_orthogonal", "figures", "fvu",

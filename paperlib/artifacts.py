@@ -59,7 +59,7 @@ QUANTITIES = {
     "account_mass": "removed ‖ΔW‖_F / ‖W‖_F; this and the next ones: paperlib.response.ACCOUNTS",
     **{
         f"account_{name}": f"the account {name} of a removal"
-        for name in ("pcs", "task", "readout", "drive", "one_step", "linear", "clipped")
+        for name in ("pcs", "target", "readout", "drive", "one_step", "linear", "clipped")
     },
     "steps_to_solve": "batches until accuracy ended training; empty if the budget ended it",
     "horizon": "lags trained on when training ended",

@@ -887,6 +887,52 @@ def refit_figure(results: pd.DataFrame) -> tuple[Figure, str]:
     return figure, "Error by removed block, two decoders. " + "; ".join(seen) + "."
 
 
+TASK_MARKERS = {"flip_flop": "o", "sine": "^", "integration": "s", "copy": "D"}
+
+
+def prediction_figure(wide: pd.DataFrame, account: str, floor: float) -> tuple[Figure, str]:
+    """Damage as predicted against damage as measured, one mark a removal.
+
+    Parameters
+    ----------
+    wide : DataFrame
+        Columns task, removed, unseen, delta_fvu and the account's.
+    account : str
+        Column of predicted ΔFVU.
+    floor : float
+        Added to both, so that what costs nothing can be drawn.
+    """
+    _require_rows(wide)
+    figure, ax = plt.subplots(figsize=(7.5, 6.2))
+    x, y = (floor + wide[name].clip(0, 1e6) for name in ("delta_fvu", account))
+    for (task, removed, unseen), cell in wide.groupby(["task", "removed", "unseen"], sort=False):
+        ax.plot(
+            x[cell.index], y[cell.index], ls="", marker=TASK_MARKERS[task], mec="white", mew=0.5,
+            color=BLOCK_COLOURS[removed], ms=9 if unseen else 5, alpha=0.95 if unseen else 0.35,
+        )
+    ends = [min(x.min(), y.min()), max(x.max(), y.max())]
+    ax.plot(ends, ends, color="0.4", lw=1)
+    ax.set(
+        xscale="log", yscale="log", xlabel=rf"measured $\Delta$FVU + {floor:g}",
+        ylabel=rf"predicted $\Delta$FVU + {floor:g}",
+    )
+    handles = [
+        Line2D([], [], color=BLOCK_COLOURS[b], ls="", marker="o", label=f"without {label}")
+        for b, label in BLOCK_LABELS.items() if b in set(wide["removed"])
+    ]
+    handles += [
+        Line2D([], [], color="0.3", ls="", marker=marker, label=task.replace("_", "-"))
+        for task, marker in TASK_MARKERS.items() if task in set(wide["task"])
+    ]
+    figure.legend(handles=handles, loc="outside right upper")
+    gap = np.log10(y / x)
+    seen = [
+        f"{task}: median of predicted over measured {number(10 ** gap[cell.index].median(), 2)}"
+        for task, cell in wide.groupby("task", sort=False)
+    ]
+    return figure, f"Predicted against measured damage of {len(wide)} removals. " + "; ".join(seen) + "."
+
+
 def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
     """Replay accuracy by recipe (the ``convention``), one panel a subset, the paper as a line.
 

@@ -19,7 +19,7 @@ __all__ = ["ACCOUNTS", "accounts_profile", "response"]
 ACCOUNTS = {
     "mass": "‖ΔW‖_F / ‖W‖_F",
     "pcs": "share of ‖ΔW‖_F² that acts on principal components of 95 % of the variance",
-    "task": "share of ‖ΔW‖_F² that acts on directions that covary with the target",
+    "target": "share of ‖ΔW‖_F² that acts on directions that covary with the target",
     "readout": "share of ‖ΔW‖_F² that writes into the rows of W_hy",
     "drive": "share of the recurrent drive removed, E‖ΔW h‖² / E‖W h‖²",
     "one_step": "E‖W_hy (h̃ − h)‖² over the variance of the target, h̃ one ablated step from h",
@@ -133,7 +133,7 @@ def _accounts(solution, split, subset, inputs, targets, mask) -> dict[str, float
     states = before.reshape(-1, before.shape[-1])
     pcs = _span((states - states.mean(0)).T / len(states) ** 0.5, VARIANCE)
     counted = np.where(mask > 0, targets, 0).reshape(-1, targets.shape[-1])
-    task = _span((states - states.mean(0)).T @ counted)
+    target = _span((states - states.mean(0)).T @ counted)
     readout = _span(W_hy.T)
 
     def damage(delta):
@@ -147,7 +147,7 @@ def _accounts(solution, split, subset, inputs, targets, mask) -> dict[str, float
     found = {
         "mass": size / metrics.frobenius(W),
         "pcs": (metrics.frobenius(removed @ pcs) / size) ** 2,
-        "task": (metrics.frobenius(removed @ task) / size) ** 2,
+        "target": (metrics.frobenius(removed @ target) / size) ** 2,
         "readout": (metrics.frobenius(readout.T @ removed) / size) ** 2,
         "drive": np.sum(drive**2) / np.sum((states @ W.T) ** 2),
         # FVU of a wrong output is its square over the variance of the target.

@@ -163,6 +163,7 @@ def test_grid_figure_marks_solved_and_unsolved(copies):
     lambda rows: figures.orders_figure(rows),
     lambda rows: figures.controls_figure(rows),
     lambda rows: figures.refit_figure(rows),
+    lambda rows: figures.prediction_figure(rows, "clipped", 1e-3),
 ])
 def test_a_table_without_rows_is_refused(draw):
     columns = [*RESULT_COLUMNS, "id", "verdict", "networks"]
@@ -268,4 +269,21 @@ def test_refit_figure_shows_both_decoders():
     open_ = [y for line in ax.lines if line.get_mfc() == "none" for y in line.get_ydata()]
     np.testing.assert_allclose(open_, [0.01, 0.01, 0.1, 0.2])
     assert "sine, T_CC removed, fitted anew: median 0.15" in alt
+    plt.close(figure)
+
+
+def test_prediction_figure_shows_every_removal_on_both_axes():
+    wide = pd.DataFrame({
+        "task": ["sine", "sine", "copy"], "removed": ["RR", "CC", "CR"],
+        "unseen": [False, True, False], "delta_fvu": [0.1, -0.2, 1.0], "clipped": [0.2, 0.0, 1e9],
+    })
+    figure, alt = figures.prediction_figure(wide, "clipped", 1e-3)
+    (ax,) = figure.axes
+    dots = sorted(
+        (float(x), float(y)) for line in ax.lines if line.get_marker() in ("o", "^", "s", "D")
+        for x, y in zip(line.get_xdata(), line.get_ydata())
+    )
+    np.testing.assert_allclose(dots, [(1e-3, 1e-3), (0.101, 0.201), (1.001, 1e6 + 1e-3)])
+    sizes = sorted(line.get_markersize() for line in ax.lines if line.get_marker() == "^")
+    assert sizes == [5, 9] and "sine: median of predicted over measured" in alt
     plt.close(figure)

@@ -70,7 +70,7 @@ def test_accounts_are_results_and_agree_with_each_other(tmp_path):
     names = {f"account_{name}" for name in ACCOUNTS}
     assert set(table["quantity"]) == names | {"delta_fvu"} and names <= set(QUANTITIES)
     wide = table.pivot(index=["seed", "removed"], columns="quantity", values="value")
-    shares = wide[["account_pcs", "account_task", "account_readout"]]
+    shares = wide[["account_pcs", "account_target", "account_readout"]]
     assert ((shares >= 0) & (shares <= 1 + 1e-12)).all(axis=None)
     for (seed, removed), row in wide.iterrows():
         split = ordered_schur(network(seed=seed).W_hh).sectors(0.6)
@@ -88,7 +88,7 @@ def test_a_block_that_misses_the_activity_costs_nothing():
     table = accounts_profile([one], TASK, 0.85, removed="CR", n_trials=40)
     value = table.set_index("quantity")["value"]
     assert value["account_mass"] > 0.3 and value["account_readout"] == pytest.approx(1)
-    for name in ("account_pcs", "account_task", "account_drive", "account_one_step",
+    for name in ("account_pcs", "account_target", "account_drive", "account_one_step",
                  "account_linear", "account_clipped", "delta_fvu"):  # fmt: skip
         assert abs(value[name]) < 1e-12, name
 
