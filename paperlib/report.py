@@ -287,10 +287,29 @@ def replay_table(results: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+# Of pages that decide claims: their figure, and the section whose cell makes the numbers.
+_ANCHORS = {
+    "figure_1": {"figure": "fig-figure-1", "cell": "the-eight-subsets"},
+    "figure_2": {"figure": "fig-figure-2", "cell": "the-nine-cells"},
+    "table_1": {"cell": "the-six-rows"},
+    "open_choices": {"figure": "fig-conventions", "cell": "every-reading-of-every-task"},
+}
+
+
+def _links(page: str) -> str:
+    """A page, and where on it the figure and the cell of its numbers are, as HTML."""
+    links = [f'<a href="{page}.html">{page.replace("_", " ")}</a>']
+    links += [
+        f'<a href="{page}.html#{anchor}">{what}</a>'
+        for what, anchor in _ANCHORS.get(page, {}).items()
+    ]
+    return ", ".join(links)
+
+
 def claims_table(
     verdicts: pd.DataFrame, printed: pd.DataFrame, order: tuple[str, ...]
 ) -> pd.DataFrame:
-    """Claims with the paper's value, ours and the verdict, as texts; the pages are links.
+    """Claims with the paper's value, ours and the verdict, as texts; pages and figures are links.
 
     Parameters
     ----------
@@ -318,6 +337,6 @@ def claims_table(
             "interval": range_text([row["low"], row["high"]]) if np.isfinite(row["low"]) else "—",
             "networks": row["n"] or "—",
             "verdict": f"{row['verdict']}: {row['reason']}" if row["reason"] else row["verdict"],
-            "made by": f'<a href="{row["page"]}.html">{row["page"].replace("_", " ")}</a>',
+            "made by": _links(row["page"]),
         })
     return pd.DataFrame(rows or [{"claim": "none"}])
