@@ -24,6 +24,7 @@ from .artifacts import (
 )
 from .constructions import cayley, dense_default, dense_normal, dense_orthogonal, make_construction
 from .controls import control_draws
+from .couplings import coupling_profile
 from .curriculum import (
     Curriculum,
     count_repeats,
@@ -43,7 +44,7 @@ from .training import generator, train
 __version__ = "0.1.0"
 
 __all__ = [
-    "SUBSETS", "SUITE", "ArtifactError", "accounts_profile", "response", "Copy", "Curriculum", "FlipFlop", "Integration",
+    "SUBSETS", "SUITE", "ArtifactError", "accounts_profile", "coupling_profile", "response", "Copy", "Curriculum", "FlipFlop", "Integration",
     "OrderedSchur", "Paths", "Sectors", "Sine", "Solution", "Trials", "ablate",
     "ablation_profile", "cayley", "check_alpha", "control_draws", "count_repeats",
     "criterion_rows", "dense_default", "dense_normal", "dense_orthogonal", "figures", "fvu",

@@ -61,6 +61,8 @@ QUANTITIES = {
         f"account_{name}": f"the account {name} of a removal"
         for name in ("pcs", "target", "readout", "drive", "one_step", "linear", "clipped")
     },
+    "n_couplings": "pairs of diagonal blocks",
+    "gradient_rank": "rank correlation over couplings of delta_fvu and its first order",
     "steps_to_solve": "batches until accuracy ended training; empty if the budget ended it",
     "horizon": "lags trained on when training ended",
     "training_overlap": "held-out sequences that training had seen",
@@ -79,6 +81,11 @@ FAMILIES = {
     "replay_accuracy_lag": "replay accuracy at one lag alone, from 1",
     "replay_accuracy_order": "replay accuracy under one order inside the sectors; 0: the stated one",
     "delta_fvu_order": "the same of delta_fvu",
+}
+FAMILIES |= {
+    "removable_mass": "largest mass whose removal changes FVU by at most the k-th of EPSILONS",
+    "kept_couplings": "couplings that are left by it; see paperlib.couplings",
+    "delta_fvu_coupling": "delta_fvu without one coupling, of blocks i < j, as 1000 i + j",
 }
 for _kind in ("block", "gaussian", "rotated", "entries", "permuted"):
     FAMILIES[f"delta_fvu_{_kind}"] = f"delta_fvu of a control, {_kind}; see paperlib.controls"

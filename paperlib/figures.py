@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.colors import LogNorm
+from matplotlib.colors import LogNorm, SymLogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -931,6 +931,49 @@ def prediction_figure(wide: pd.DataFrame, account: str, floor: float) -> tuple[F
         for task, cell in wide.groupby("task", sort=False)
     ]
     return figure, f"Predicted against measured damage of {len(wide)} removals. " + "; ".join(seen) + "."
+
+
+def couplings_figure(results: pd.DataFrame, epsilons) -> tuple[Figure, str]:
+    """Maps of single couplings above, removable mass by tolerance below, one column a task.
+
+    Parameters
+    ----------
+    results : DataFrame
+        From `paperlib.coupling_profile`.
+    epsilons : sequence of float
+        Tolerances, in the order of the numbered quantities.
+    """
+    _require_rows(results)
+    tasks = list(results["task"].unique())
+    figure, axes = plt.subplots(
+        2, len(tasks), figsize=(3.4 * len(tasks), 7.2), squeeze=False, height_ratios=[1.15, 1]
+    )
+    norm, seen, image = SymLogNorm(1e-3, vmin=-1, vmax=1), [], None
+    for (above, below), task in zip(axes.T, tasks, strict=True):
+        ours = results[results["task"] == task]
+        single = ours[ours["quantity"].str.startswith("delta_fvu_coupling_")]
+        if len(single):
+            single = single[single["seed"] == single["seed"].iloc[0]]
+            place = single["quantity"].str.rpartition("_")[2].astype(int)
+            grid = np.full((place.max() % 1000 + 1,) * 2, np.nan)
+            grid[place // 1000, place % 1000] = single["value"]
+            image = above.imshow(grid, cmap="PuOr_r", norm=norm, interpolation="nearest")
+        above.set(title=task.replace("_", "-"), xlabel="block read")
+        masses = np.stack([per_seed(ours, f"removable_mass_{k}") for k in range(len(epsilons))])
+        below.plot(epsilons, masses, color="0.35", marker="o", ms=4, lw=1, alpha=0.6)
+        below.set(xscale="log", ylim=(0, 1), xlabel=r"tolerance $\epsilon$ of FVU")
+        middle = ", ".join(
+            f"{number(m, 2)} at {e:g}" for m, e in zip(np.median(masses, 1), epsilons, strict=True)
+        )
+        seen.append(f"{task}: median removable mass {middle}")
+    axes[0, 0].set_ylabel("block written to")
+    axes[1, 0].set_ylabel("largest removable mass")
+    if image is not None:
+        figure.colorbar(
+            image, ax=axes[0], label=r"$\Delta$FVU without it", fraction=0.02,
+            ticks=[-1, -0.01, 0, 0.01, 1],
+        )
+    return figure, "Removable mass by tolerance. " + "; ".join(seen) + "."
 
 
 def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:

@@ -163,6 +163,7 @@ def test_grid_figure_marks_solved_and_unsolved(copies):
     lambda rows: figures.orders_figure(rows),
     lambda rows: figures.controls_figure(rows),
     lambda rows: figures.refit_figure(rows),
+    lambda rows: figures.couplings_figure(rows, (0.1,)),
     lambda rows: figures.prediction_figure(rows, "clipped", 1e-3),
 ])
 def test_a_table_without_rows_is_refused(draw):
@@ -286,4 +287,18 @@ def test_prediction_figure_shows_every_removal_on_both_axes():
     np.testing.assert_allclose(dots, [(1e-3, 1e-3), (0.101, 0.201), (1.001, 1e6 + 1e-3)])
     sizes = sorted(line.get_markersize() for line in ax.lines if line.get_marker() == "^")
     assert sizes == [5, 9] and "sine: median of predicted over measured" in alt
+    plt.close(figure)
+
+
+def test_couplings_figure_places_couplings_by_their_blocks():
+    rows = [
+        networks([0.3], "delta_fvu_coupling_2"), networks([-0.1], "delta_fvu_coupling_1002"),
+        networks([0.2, 0.4], "removable_mass_0"), networks([0.5, 0.7], "removable_mass_1"),
+    ]
+    figure, alt = figures.couplings_figure(pd.concat(rows), (0.01, 0.1))
+    above, below = figure.axes[:2]
+    grid = above.images[0].get_array()
+    assert grid[0, 2] == 0.3 and grid[1, 2] == -0.1 and np.isnan(np.ma.filled(grid, np.nan)[0, 1])
+    lines = sorted(tuple(map(float, line.get_ydata())) for line in below.lines)
+    assert lines == [(0.2, 0.5), (0.4, 0.7)] and "0.3 at 0.01, 0.6 at 0.1" in alt
     plt.close(figure)
