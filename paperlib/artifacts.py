@@ -87,6 +87,10 @@ FAMILIES |= {
     "kept_couplings": "couplings that are left by it; see paperlib.couplings",
     "delta_fvu_coupling": "delta_fvu without one coupling, of blocks i < j, as 1000 i + j",
 }
+_MEASURES = ("numerical_radius", "kreiss", "transient_growth", "separation", "projector_norm")
+QUANTITIES |= {name: f"see paperlib.departure.DEPARTURES: {name}" for name in _MEASURES}
+for _name in ("henrici", *_MEASURES, "fvu", "delta_fvu"):
+    FAMILIES[f"{_name}_epoch"] = f"{_name} after so many epochs of training"
 for _kind in ("block", "gaussian", "rotated", "entries", "permuted"):
     FAMILIES[f"delta_fvu_{_kind}"] = f"delta_fvu of a control, {_kind}; see paperlib.controls"
     FAMILIES[f"replay_accuracy_{_kind}"] = f"replay accuracy under the control {_kind}"

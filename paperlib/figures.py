@@ -976,6 +976,59 @@ def couplings_figure(results: pd.DataFrame, epsilons) -> tuple[Figure, str]:
     return figure, "Removable mass by tolerance. " + "; ".join(seen) + "."
 
 
+def departure_figure(results: pd.DataFrame, measures) -> tuple[Figure, str]:
+    """Damage of each block and measures of departure over training, one column a task.
+
+    Parameters
+    ----------
+    results : DataFrame
+        With quantities numbered by epoch, as ``delta_fvu_epoch_4`` and ``kreiss_epoch_4``.
+    measures : iterable of str
+        Names of the measures.
+    """
+    epoch = results["quantity"].str.extract(r"^(.+)_epoch_(\d+)$")
+    watched = results.assign(measure=epoch[0], epoch=pd.to_numeric(epoch[1]))
+    watched = watched[watched["measure"].notna()]
+    _require_rows(watched)
+    tasks = list(watched["task"].unique())
+    figure, axes = plt.subplots(
+        2, len(tasks), figsize=(3.9 * len(tasks), 6.8), sharex=True, squeeze=False
+    )
+    styles = dict(zip(measures, ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3))), strict=False))
+    seen = []
+    for (above, below), task in zip(axes.T, tasks, strict=True):
+        ours = watched[watched["task"] == task]
+        damage = ours[ours["measure"] == "delta_fvu"]
+        for block in ("RR", "CR", "CC"):
+            line = damage[damage["removed"] == block].groupby("epoch")["value"].median()
+            above.plot(line, color=BLOCK_COLOURS[block], marker="o", ms=5)
+            if len(line):
+                seen.append(
+                    f"{task}, {plain_label(block)}: {number(line.iloc[0], 2)} to {number(line.iloc[-1], 2)}"
+                )
+        _damage_axis(above, damage[damage["removed"] != "none"]["value"])
+        for measure, style in styles.items():
+            line = ours[ours["measure"] == measure].groupby("epoch")["value"].median()
+            below.plot(line, color="0.25", ls=style, marker="o", ms=3)
+        above.set(title=task.replace("_", "-"), xscale="log")
+        below.set(xlabel="epochs of training", yscale="log")
+        ticks = sorted(ours["epoch"].unique())
+        below.set_xticks(ticks, [f"{e:g}" for e in ticks])
+        below.minorticks_off()
+    axes[0, 0].set_ylabel(r"damage $\Delta$FVU")
+    axes[1, 0].set_ylabel("measure")
+    handles = [
+        Line2D([], [], color=BLOCK_COLOURS[b], marker="o", label=f"without {BLOCK_LABELS[b]}")
+        for b in ("RR", "CR", "CC")
+    ]
+    handles += [
+        Line2D([], [], color="0.25", ls=style, label=measure.replace("_", " "))
+        for measure, style in styles.items()
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    return figure, "Median damage over training, first to last checkpoint. " + "; ".join(seen) + "."
+
+
 def recipes_figure(results: pd.DataFrame, paper: pd.DataFrame) -> tuple[Figure, str]:
     """Replay accuracy by recipe (the ``convention``), one panel a subset, the paper as a line.
 

@@ -163,6 +163,7 @@ def test_grid_figure_marks_solved_and_unsolved(copies):
     lambda rows: figures.orders_figure(rows),
     lambda rows: figures.controls_figure(rows),
     lambda rows: figures.refit_figure(rows),
+    lambda rows: figures.departure_figure(rows, ["kreiss"]),
     lambda rows: figures.couplings_figure(rows, (0.1,)),
     lambda rows: figures.prediction_figure(rows, "clipped", 1e-3),
 ])
@@ -301,4 +302,17 @@ def test_couplings_figure_places_couplings_by_their_blocks():
     assert grid[0, 2] == 0.3 and grid[1, 2] == -0.1 and np.isnan(np.ma.filled(grid, np.nan)[0, 1])
     lines = sorted(tuple(map(float, line.get_ydata())) for line in below.lines)
     assert lines == [(0.2, 0.5), (0.4, 0.7)] and "0.3 at 0.01, 0.6 at 0.1" in alt
+    plt.close(figure)
+
+
+def test_departure_figure_draws_medians_over_training():
+    rows = [
+        networks([v, v + 2], f"delta_fvu_epoch_{e}", removed="CC") for e, v in ((1, 0.0), (8, 1.0))
+    ]
+    rows += [networks([2.0, 4.0], f"kreiss_epoch_{e}") for e in (1, 8)]
+    figure, alt = figures.departure_figure(pd.concat(rows), ["kreiss"])
+    above, below = figure.axes
+    drawn = [list(map(float, line.get_ydata())) for line in above.lines if line.get_marker() == "o"]
+    assert [1.0, 2.0] in drawn and list(below.lines[0].get_ydata()) == [3.0, 3.0]
+    assert "sine, T_CC: 1 to 2" in alt
     plt.close(figure)
