@@ -64,7 +64,7 @@ copy_trials = 128  # held-out sequences
 # %% [markdown]
 # ## Damage beside its controls
 #
-# The published run is kept in the repository, `published/controls.csv`; the profile `extended` makes it again.
+# The published run is kept in the repository, `published/controls.csv`; the profile `extended` makes it again, on networks that are trained, in {glue:text}`cost`.
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
@@ -90,6 +90,7 @@ else:
     published = pl.project_root() / "published" / "controls.csv"
     results = pl.read_results(published)
 pl.write_results(results, pl.Paths(out).results / "controls.csv")
+report.glue({"cost": report.published_cost("controls")})
 parts = results["quantity"].str.extract(r"^(.+)_([a-z]+)_(\d+)$")
 results = results.assign(measure=parts[0], kind=parts[1], draw=parts[2].astype(int))
 figures.publish(figures.controls_figure(results), "controls", out)

@@ -59,7 +59,7 @@ copy_trials = 32  # sequences
 # %% [markdown]
 # ## The map, and the curve
 #
-# The published run is kept in the repository, `published/couplings.csv`; the profile `extended` makes it again.
+# The published run is kept in the repository, `published/couplings.csv`; the profile `extended` makes it again, on networks that are trained, in {glue:text}`cost`.
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
@@ -85,6 +85,7 @@ else:
     published = pl.project_root() / "published" / "couplings.csv"
     results = pl.read_results(published)
 pl.write_results(results, pl.Paths(out).results / "couplings.csv")
+report.glue({"cost": report.published_cost("couplings")})
 figures.publish(figures.couplings_figure(results, EPSILONS), "couplings", out)
 
 # %% [markdown]

@@ -59,7 +59,7 @@ copy_trials = 512  # held-out sequences
 # ## Trained networks, and networks in training
 #
 # The watched networks are trained for fewer epochs from the same start on the same data, so that each is a point of one training.
-# The published run is kept in the repository, `published/departure.csv`; the profile `extended` makes it again.
+# The published run is kept in the repository, `published/departure.csv`; the profile `extended` makes it again, on networks that are trained, in {glue:text}`cost`.
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
@@ -103,6 +103,7 @@ else:
     published = pl.project_root() / "published" / "departure.csv"
     results = pl.read_results(published)
 pl.write_results(results, pl.Paths(out).results / "departure.csv")
+report.glue({"cost": report.published_cost("departure")})
 figures.publish(figures.departure_figure(results, DEPARTURES), "departure", out)
 
 # %% [markdown]

@@ -54,7 +54,7 @@ copy_sizes = [128, 512, 2048]  # held-out sequences; the second is used elsewher
 # ## Other held-out trials
 #
 # Each network is measured on {glue:text}`n_sets` independent sets of each of several sizes; the trials that all other pages use are the first set of the second size.
-# The published run is kept in the repository, `published/evaluation_choices.csv`; the profile `extended` measures it again.
+# The published run is kept in the repository, `published/evaluation_choices.csv`; the profile `extended` measures it again, on networks that are trained, in {glue:text}`cost`.
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
@@ -87,6 +87,7 @@ else:
     published = pl.project_root() / "published" / "evaluation_choices.csv"
     results = pl.read_results(published)
 pl.write_results(results, pl.Paths(out).results / "evaluation_choices.csv")
+report.glue({"cost": report.published_cost("evaluation_choices")})
 
 # %%
 label = results["convention"].str.extract(r"(\d+) trials, set (\d+)").astype(int)

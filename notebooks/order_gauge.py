@@ -62,7 +62,7 @@ copy_trials = 128  # held-out sequences
 # %% [markdown]
 # ## Other orders of the same networks
 #
-# The published run is kept in the repository, `published/order_gauge.csv`; the profile `extended` makes it again.
+# The published run is kept in the repository, `published/order_gauge.csv`; the profile `extended` makes it again, on networks that are trained, in {glue:text}`cost`.
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
@@ -90,6 +90,7 @@ else:
     published = pl.project_root() / "published" / "order_gauge.csv"
     results = pl.read_results(published)
 pl.write_results(results, pl.Paths(out).results / "order_gauge.csv")
+report.glue({"cost": report.published_cost("order_gauge")})
 figures.publish(figures.orders_figure(results), "order_gauge", out)
 is_draw = results["quantity"].str.contains("_order_")
 number = results["quantity"].where(is_draw).str.extract(r"_order_(\d+)$")[0]

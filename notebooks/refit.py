@@ -55,7 +55,7 @@ copy_trials = 512  # held-out sequences
 # ## A decoder fitted anew
 #
 # The new decoder is fitted on trials of its own after the ablation, the same penalty everywhere, and measured on the held-out trials that all pages use; nothing else is refitted.
-# The published run is kept in the repository, `published/refit.csv`; the profile `extended` makes it again.
+# The published run is kept in the repository, `published/refit.csv`; the profile `extended` makes it again, on networks that are trained, in {glue:text}`cost`.
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
@@ -81,6 +81,7 @@ else:
     published = pl.project_root() / "published" / "refit.csv"
     results = pl.read_results(published)
 pl.write_results(results, pl.Paths(out).results / "refit.csv")
+report.glue({"cost": report.published_cost("refit")})
 figures.publish(figures.refit_figure(results), "refit", out)
 report.glue({"alpha": alpha, "n_fit": n_fit, "ridge": report.number(ridge)})
 

@@ -66,7 +66,7 @@ copy_trials = 32  # sequences
 # ## Known and unseen networks
 #
 # Known networks are those of the other pages. Every account but the response needs a scale, which is fitted on the known ones: a line between logarithms. The unseen ones are only predicted.
-# The published run is kept in the repository, `published/subspaces.csv`; the profile `extended` makes it again.
+# The published run is kept in the repository, `published/subspaces.csv`; the profile `extended` makes it again, on networks that are trained, in {glue:text}`cost`.
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
@@ -92,6 +92,7 @@ else:
     published = pl.project_root() / "published" / "subspaces.csv"
     results = pl.read_results(published)
 pl.write_results(results, pl.Paths(out).results / "subspaces.csv")
+report.glue({"cost": report.published_cost("subspaces")})
 wide = results.pivot(
     index=["task", "seed", "removed"], columns="quantity", values="value"
 ).reset_index()

@@ -17,6 +17,7 @@ from matplotlib.colors import LogNorm, SymLogNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from ._ledger import printed_interval
 from .artifacts import Paths, write_atomically
@@ -959,6 +960,8 @@ def couplings_figure(results: pd.DataFrame, epsilons) -> tuple[Figure, str]:
             grid[place // 1000, place % 1000] = single["value"]
             image = above.imshow(grid, cmap="PuOr_r", norm=norm, interpolation="nearest")
         above.set(title=task.replace("_", "-"), xlabel="block read")
+        for axis in (above.xaxis, above.yaxis):
+            axis.set_major_locator(MaxNLocator(5, integer=True))
         masses = np.stack([per_seed(ours, f"removable_mass_{k}") for k in range(len(epsilons))])
         below.plot(epsilons, masses, color="0.35", marker="o", ms=4, lw=1, alpha=0.6)
         below.set(xscale="log", ylim=(0, 1), xlabel=r"tolerance $\epsilon$ of FVU")

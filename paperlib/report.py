@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import numpy as np
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from .artifacts import project_root
 from .metrics import mean_sem
 
 __all__ = [
     "ablation_numbers", "ablation_table", "claims_table", "empty_as_zero", "glue", "mean_sem_text", "number",
-    "of_solved", "of_trained", "order_range", "order_text", "parameter", "per_seed", "plain_label", "plus_minus", "range_text",
+    "of_solved", "of_trained", "order_range", "order_text", "parameter", "per_seed", "plain_label", "plus_minus", "published_cost", "range_text",
     "solved_text", "table",
 ]
 
@@ -304,6 +306,15 @@ def _links(page: str) -> str:
         for what, anchor in _ANCHORS.get(page, {}).items()
     ]
     return ", ".join(links)
+
+
+def published_cost(name: str) -> str:
+    """How long a notebook's published run took, as text, from its record of provenance."""
+    record = project_root() / "published" / f"{name}.json"
+    if not record.is_file():
+        return "a time that is not recorded"
+    seconds = json.loads(record.read_text(encoding="utf-8"))["wall_seconds"]
+    return f"{number(seconds / 60, 2)} minutes"
 
 
 def claims_table(
