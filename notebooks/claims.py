@@ -103,6 +103,7 @@ report.table(shown, "Verdicts that would be others, with our value behind each."
 # {glue:text}`n_wide` verdicts are of this kind without doubt: the interval reaches below zero, which the quantity cannot, because a few networks with a much larger error (or that failed to train) stretch it.
 # That copy is replayed as accurately as printed holds by selection, because only solved networks are judged; how many are solved is said on [its page](task_copy.ipynb).
 # The table with three thresholds is judged row by row, so that numbers which do not depend on the threshold count three times.
+# Numbers without `T_RR` or `T_CC` are those of the stated order inside the sectors; judged again in {glue:text}`order_gauge.ipynb::orders:s` random orders, {glue:text}`order_gauge.ipynb::n_moved:s` of {glue:text}`order_gauge.ipynb::n_claims:s` verdicts [depend on it](order_gauge.ipynb).
 # What is *true by construction* was not tested by anybody: it says that nothing was removed.
 #
 # ## All numbers at a glance

@@ -52,6 +52,8 @@ figures.publish(profiles, "profiles", out)
 # Damage by removed block under every convention, one point a network. The last of each task, from `clipped_at_1` on, are the default convention, trained in another way, as [said before](open_choices.ipynb); for copy see [other recipes](copy_recipes.ipynb).
 # ```
 #
+# `T_RR` and `T_CC` are those of the stated order of the blocks inside the sectors; how far other orders move them is [a chapter of its own](order_gauge.ipynb): without `T_RR` the flip-flop's damage goes over all networks and orders from {glue:text}`order_gauge.ipynb::flip_flop_RR_all:s`, that of sine from {glue:text}`order_gauge.ipynb::sine_RR_all:s` and that of integration from {glue:text}`order_gauge.ipynb::integration_RR_all:s`; without `T_CC` from {glue:text}`order_gauge.ipynb::flip_flop_CC_all:s`, {glue:text}`order_gauge.ipynb::sine_CC_all:s` and {glue:text}`order_gauge.ipynb::integration_CC_all:s`.
+#
 # ## Where a block is empty
 
 # %%

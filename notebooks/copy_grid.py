@@ -193,5 +193,6 @@ report.glue({"cayley_mass": report.number(mass.max(initial=0), 2)})
 # Of the networks of {glue:text}`widest` units {glue:text}`widest_solved` solve the task within {glue:text}`max_steps` batches, of those of {glue:text}`tight` units {glue:text}`tight_solved`, and of narrower ones {glue:text}`narrow_solved`.
 # Solved dense networks of {glue:text}`widest` units, whatever their start, keep {glue:text}`widest_RR` without `T_RR`, {glue:text}`widest_CR` without `T_C→R` and {glue:text}`widest_CC` without `T_CC`; at {glue:text}`tight` units it is {glue:text}`tight_CR` without `T_C→R`, so that width moves this number too.
 # In Cayley networks all couplings together hold at most {glue:text}`cayley_mass` of the norm, so that ablation changes nothing, solved or not.
+# What `T_RR` and `T_CC` hold depends besides on the order of the blocks inside a sector, which width and start do not fix. Over all networks and orders that [the chapter on it](order_gauge.ipynb) drew, the accuracy left without `T_RR` is {glue:text}`order_gauge.ipynb::copy_RR_all:s` and without `T_CC` {glue:text}`order_gauge.ipynb::copy_CC_all:s`.
 #
 # **Where next**: [copy trained in other ways](copy_recipes.ipynb).

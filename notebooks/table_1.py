@@ -98,5 +98,6 @@ report.table(kept_apart, "Networks that did not solve the task, kept apart.")
 # Solved are {glue:text}`dense_orthogonal_solved` dense orthogonal and {glue:text}`cayley_solved` Cayley networks, and only these enter means and ranges; the others stand in a table of their own.
 # The threshold matters only where a modulus lies between its values; for networks that solve copy the leading eigenvalues lie near the unit circle, well above all three.
 # The accuracy without `T_C→R` depends on the network and on the recipe that trained it, so the paper's value is one draw.
+# What `T_CC` holds depends besides on the order of the blocks inside the sector. Over all networks and orders that [the chapter on it](order_gauge.ipynb) drew, the accuracy left without `T_RR` is {glue:text}`order_gauge.ipynb::copy_RR_all:s` and without `T_CC` {glue:text}`order_gauge.ipynb::copy_CC_all:s`.
 #
 # **Where next**: [Figure 1](figure_1.ipynb) shows all eight subsets.
