@@ -95,7 +95,6 @@ results = results.assign(size=label[0], set=label[1])
 rows = []
 for name in pl.SUITE:
     quantity = "replay_accuracy" if name == "copy" else "delta_fvu"
-    used = (copy_sizes if name == "copy" else sizes)[1]
     for removed in ("none", "RR", "CR", "CC"):
         shown = "fvu" if (quantity, removed) == ("delta_fvu", "none") else quantity
         cell = results[
@@ -109,18 +108,24 @@ for name in pl.SUITE:
         for size in sorted(set(cell["size"])):
             # Root mean square over networks of each one's spread over the sets.
             row[size] = wide[size].var(axis=1).mean() ** 0.5
-        row["used"] = row[used]
+        row["used"] = row[sorted(set(cell["size"]))[1]]
         rows.append(row)
 spreads = pd.DataFrame(rows)
 figures.publish(figures.spreads_figure(spreads), "evaluation_choices", out)
+report.glue({"n_sets": results["set"].nunique()})
 varied = spreads[spreads["networks"] != 0]  # NaN stays: it is to be seen
-share = (varied["used"] / varied["networks"]).sort_values()
-report.glue({"n_sets": results["set"].nunique(), "share": float(share.iloc[-1])})
-report.glue({"share_median": float(share.median())})
-worst = varied.loc[share.index[-1]]
-report.glue({
-    "worst": f"{worst['task'].replace('_', '-')}, {report.plain_label(worst['removed'])} removed"
-})
+for key, rows in (
+    ("removed", varied["removed"] != "none"), ("whole", varied["removed"] == "none")
+):
+    share = (varied["used"] / varied["networks"])[rows].sort_values()
+    worst = varied.loc[share.index[-1]]
+    where = worst["task"].replace("_", "-")
+    if key == "removed":
+        where += f" without {report.plain_label(worst['removed'])}"
+    report.glue({
+        f"share_{key}": float(share.iloc[-1]), f"worst_{key}": where,
+        f"share_{key}_median": float(share.median()),
+    })
 
 # %% [markdown]
 # ```{glue:figure} evaluation_choices
@@ -143,7 +148,8 @@ for row in spreads.to_dict("records"):
 report.table(pd.DataFrame(texts), "Standard deviations over networks and over held-out sets.")
 
 # %% [markdown]
-# At the size that the other pages use, the standard deviation over sets is at most {glue:text}`share` of that over networks ({glue:text}`worst`), and {glue:text}`share_median` of it in the median.
+# At the size that the other pages use, the standard deviation over sets of what a removal costs is at most {glue:text}`share_removed` of that over networks ({glue:text}`worst_removed`), and {glue:text}`share_removed_median` of it in the median.
+# Of the error as trained it is at most {glue:text}`share_whole` of it ({glue:text}`worst_whole`); above one, networks differ by less than sets of trials do.
 #
 # ## Another mean in the FVU
 #
@@ -213,7 +219,7 @@ report.table(pd.DataFrame(texts), "The representative copy network among all sol
 #
 # ## Summary
 #
-# Over held-out sets a number varies by at most {glue:text}`share` of what it varies by over networks (standard deviations).
+# Over held-out sets the cost of a removal varies by at most {glue:text}`share_removed` of what it varies by over networks (standard deviations).
 # Another mean in the FVU moves it by at most {glue:text}`mean_moves_default` under the default conventions and by {glue:text}`mean_moves` under any of them ({glue:text}`mean_moves_where`); ties decide {glue:text}`n_tied` of {glue:text}`n_networks` networks.
 # How much more the order inside a sector decides where moduli are near but not equal is measured on [a page of its own](order_gauge.ipynb).
 #
