@@ -179,7 +179,7 @@ for (task, title) in titles.items():
     ours = shares[shares["task"] == task]
     if ours.empty:
         continue
-    counts = (ours["ours"] * ours["n"]).round().astype(int)
+    counts = (ours["ours"].fillna(0) * ours["n"]).round().astype(int)
     cells = counts.astype(str) + " of " + ours["n"].astype(str)
     wide = ours.assign(cell=cells.where(ours["n"] > 0, "—")).pivot(
         index="convention", columns="claim", values="cell"
