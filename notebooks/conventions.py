@@ -103,7 +103,10 @@ figures.publish(figures.verdicts_figure(verdicts, titles), "conventions", out)
 
 # %%
 rows, kept = [], {"everywhere": [], "never": [], "split": [], "against": []}
-for (task, name), group in verdicts.groupby(["task", "id"], sort=False):
+judged = verdicts[verdicts["n"] >= 2]
+silent = verdicts.groupby("convention", sort=False)["n"].max() < 2
+report.glue({"silent": ", ".join(silent.index[silent]) or "none"})
+for (task, name), group in judged.groupby(["task", "id"], sort=False):
     held = group["verdict"] == "reproduced"
     missed = (group["verdict"] == "not reproduced") & (group["n"] >= claims.FEWEST)
     kind = (
@@ -202,6 +205,7 @@ for (task, title) in titles.items():
 #
 # What depends on the convention is a finding about a reading of the task as much as about the network, and the paper does not say which reading was its own.
 # Contradicted means "not reproduced" by at least {glue:text}`fewest` networks.
+# Conventions or recipes under which fewer than two networks can be judged are left out of these counts: {glue:text}`silent`.
 # Of copy only solved networks are judged; where fewer than that are, a statement about networks can at best go in the same direction, by the rules.
 # The other claims of the {glue:text}`n_ledger` in the ledger are about several tasks, several thresholds or networks that these tables do not hold, and are not judged again here.
 #
