@@ -103,7 +103,7 @@ report.glue({"draws": results["draw"].max(), "alpha": alpha})
 # Damage, or for copy the accuracy that is left: large points the ablation, one a network; small marks the median over {glue:text}`draws` draws of each control in the same network. α = {glue:text}`alpha`.
 # ```
 #
-# In one network a block *costs more* than a control where its damage lies above the middle 95 % of the draws, and *less* where it lies below.
+# In one network a block *costs more* than a control where its damage lies above the middle 95-percent range of the draws, and *less* where it lies below.
 
 # %%
 # Damage: of an accuracy, what is lost is what counts.

@@ -68,7 +68,7 @@ for name in titles:
 
 # %% [markdown]
 # Solved are {glue:text}`dense_orthogonal_solved` dense orthogonal and {glue:text}`cayley_solved` Cayley networks; the table holds these alone.
-# Its last column is the middle 95 % of the mean under random orders of the blocks inside the sectors, on which what `T_RR` and `T_CC` remove depends: [more on that](order_gauge.ipynb).
+# Its last column is the middle 95-percent range of the mean under random orders of the blocks inside the sectors, on which what `T_RR` and `T_CC` remove depends: [more on that](order_gauge.ipynb).
 
 # %%
 rows, solved = [], report.of_solved(results)

@@ -77,7 +77,7 @@ report.glue({"n_seeds": counts, "alpha": alpha})
 # ```{glue:figure} figure_2
 # :name: fig-figure-2
 #
-# Damage done by zeroing one coupling block (top) and damage per unit of removed Schur mass (bottom). Bars and error bars: mean ± SEM over {glue:text}`n_seeds` networks per task; points: networks; brackets: the middle 95 % of our mean under random orders of the blocks inside the sectors, on which `T_RR` and `T_CC` depend; diamonds: the paper's printed mean ± SEM where it prints one. α = {glue:text}`alpha`.
+# Damage done by zeroing one coupling block (top) and damage per unit of removed Schur mass (bottom). Bars and error bars: mean ± SEM over {glue:text}`n_seeds` networks per task; points: networks; brackets: the middle 95-percent range of our mean under random orders of the blocks inside the sectors, on which `T_RR` and `T_CC` depend; diamonds: the paper's printed mean ± SEM where it prints one. α = {glue:text}`alpha`.
 # ```
 #
 # The vertical scales differ between tasks.

@@ -103,7 +103,7 @@ wide["unseen"] = np.where(
 )
 
 # %% [markdown]
-# Damage spans four orders of magnitude, so it is compared on the scale $\log_{10}(0.001 + \Delta\mathrm{FVU})$, what is below zero taken as zero.
+# Damage spans four orders of magnitude, so it is compared on the scale $\log_{10}(10^{-3} + \Delta\mathrm{FVU})$, what is below zero taken as zero.
 # $R^2$ is one minus the squared error of the prediction over the variance of the damage, over all tasks and blocks together; it is negative where the mean damage would have been the better guess.
 
 # %%
@@ -202,7 +202,7 @@ report.table(pd.DataFrame(rows or [{"task": "none"}]), "Harmless removals.")
 # ## Summary
 #
 # On {glue:text}`n_unseen` removals in {glue:text}`n_networks` networks that it had not seen, the clipped linear response predicts the damage with $R^2$ {glue:text}`clipped_unseen` ({glue:text}`clipped_known` on known ones): flip-flop {glue:text}`flip_flop_unseen`, sine {glue:text}`sine_unseen`, integration {glue:text}`integration_unseen`, copy {glue:text}`copy_unseen`.
-# The aim was 0.9 on all of them.
+# The aim was nine tenths on all of them.
 # The mass that the paper divides by explains {glue:text}`mass_unseen`, the share on principal components {glue:text}`pcs_unseen`, the share in the readout {glue:text}`readout_unseen`, one step {glue:text}`one_step_unseen`: what a removal does is decided by how it is carried along the trajectory, not by where it starts or ends.
 # Of {glue:text}`n_harmless` harmless removals among {glue:text}`n_all`, {glue:text}`n_hidden` take away less than a hundredth of the recurrent drive: they were out of sight of the activity.
 #

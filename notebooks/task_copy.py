@@ -171,7 +171,7 @@ report.table(rows, "Networks that did not solve the task, kept apart.")
 # All of them together took {glue:text}`dense_orthogonal_seconds` and {glue:text}`cayley_seconds` seconds of training on one core here, where they were not read back from an earlier run.
 # That held-out sequences were never trained on is known, not assumed: the stream of training sequences is drawn again from its seed and compared. Of the {glue:text}`n_trials` held-out sequences, training had seen {glue:text}`dense_orthogonal_overlap` and {glue:text}`cayley_overlap`, summed over networks.
 #
-# What removing `T_RR` or `T_CC` means depends on the order of the blocks *inside* a sector, which moduli near one leave open; the column on other orders holds the middle 95 % of the mean over {glue:text}`orders` random ones: [more on that](order_gauge.ipynb).
+# What removing `T_RR` or `T_CC` means depends on the order of the blocks *inside* a sector, which moduli near one leave open; the column on other orders holds the middle 95-percent range of the mean over {glue:text}`orders` random ones: [more on that](order_gauge.ipynb).
 #
 # A Cayley network is normal at every step, `W = O D Oᵀ`, so its couplings are zero by construction: removing them changes nothing, and this is an identity, not a finding.
 # The removed mass in the table says so.

@@ -116,7 +116,7 @@ report.ablation_table(results, caption)
 
 # %% [markdown]
 # What removing `T_RR` or `T_CC` means depends on the order of the blocks *inside* a sector, which near-equal moduli leave open; `T_C→R` does not.
-# The column on other orders holds the middle 95 % of the mean over {glue:text}`orders` random ones: [more on that](order_gauge.ipynb).
+# The column on other orders holds the middle 95-percent range of the mean over {glue:text}`orders` random ones: [more on that](order_gauge.ipynb).
 #
 # As trained, the networks leave a fraction {glue:text}`fvu` of the variance unexplained; the paper reports {glue:text}`paper_fvu`.
 # Of the three single blocks, zeroing {glue:text}`worst_block` does the most damage here and {glue:text}`mildest_block` the least.
