@@ -166,7 +166,10 @@ for (task, unseen_), cell in wide.groupby(["task", "unseen"], sort=False):
         ),
     })
     if unseen_:
-        report.glue({f"{task}_unseen": rows[-1]["R² of the formula"]})
+        report.glue({
+            f"{task}_unseen": rows[-1]["R² of the formula"],
+            f"{task}_ratio": rows[-1]["median of predicted over measured"],
+        })
 report.table(pd.DataFrame(rows), "The formula, task by task.")
 
 # %% [markdown]
@@ -203,6 +206,7 @@ report.table(pd.DataFrame(rows or [{"task": "none"}]), "Harmless removals.")
 #
 # On {glue:text}`n_unseen` removals in {glue:text}`n_networks` networks that it had not seen, the clipped linear response predicts the damage with $R^2$ {glue:text}`clipped_unseen` ({glue:text}`clipped_known` on known ones): flip-flop {glue:text}`flip_flop_unseen`, sine {glue:text}`sine_unseen`, integration {glue:text}`integration_unseen`, copy {glue:text}`copy_unseen`.
 # The aim was nine tenths on all of them.
+# The median prediction is {glue:text}`flip_flop_ratio` of the damage measured in the flip-flop, {glue:text}`copy_ratio` in copy, {glue:text}`sine_ratio` in sine generation and {glue:text}`integration_ratio` in integration; a tangent at the intact state cannot see a state on the other side of a decision, nor an oscillation that drifts out of phase.
 # The mass that the paper divides by explains {glue:text}`mass_unseen`, the share on principal components {glue:text}`pcs_unseen`, the share in the readout {glue:text}`readout_unseen`, one step {glue:text}`one_step_unseen`: what a removal does is decided by how it is carried along the trajectory, not by where it starts or ends.
 # Of {glue:text}`n_harmless` harmless removals among {glue:text}`n_all`, {glue:text}`n_hidden` take away less than a hundredth of the recurrent drive: they were out of sight of the activity.
 #
