@@ -144,6 +144,7 @@ report.glue({
         if w != "neither"
     ) or "none",
 })
+# %%
 lookup = found.set_index(["task", "removed"])
 rows = []
 for claim, task, removed, hoped in (
@@ -159,6 +160,7 @@ for claim, task, removed, hoped in (
     if (task, removed) in lookup.index:
         row = lookup.loc[(task, removed)]
         rows.append({"statement": claim, "special means": f"costs {hoped}", **row})
+# %%
 claims = pd.DataFrame(rows)
 same = claims[kinds].eq(claims["special means"].str.removeprefix("costs "), axis=0)
 report.glue({

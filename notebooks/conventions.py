@@ -102,10 +102,12 @@ figures.publish(figures.verdicts_figure(verdicts, titles), "conventions", out)
 # ```
 
 # %%
-rows, kept = [], {"everywhere": [], "never": [], "split": [], "against": []}
 judged = verdicts[verdicts["n"] >= 2]
 silent = verdicts.groupby("convention", sort=False)["n"].max() < 2
 report.glue({"silent": ", ".join(silent.index[silent]) or "none"})
+
+# %%
+rows, kept = [], {"everywhere": [], "never": [], "split": [], "against": []}
 for (task, name), group in judged.groupby(["task", "id"], sort=False):
     held = group["verdict"] == "reproduced"
     missed = (group["verdict"] == "not reproduced") & (group["n"] >= claims.FEWEST)

@@ -98,7 +98,7 @@ for name, epoch in [(n, e) for n in CROSS for e in checkpoints] if suite else ()
 # %%
 if train_here:
     results = pd.concat(tables, ignore_index=True)
-    report.glue({"measuring_seconds": f"{perf_counter() - start:.2f}"})
+    report.glue({"training_seconds": f"{perf_counter() - start:.2f}"})
 else:
     published = pl.project_root() / "published" / "departure.csv"
     results = pl.read_results(published)
@@ -140,6 +140,7 @@ def chance(n, draws=9999):
     return np.quantile(np.abs(x @ np.arange(n) / np.sum(x[0] ** 2)), 0.95)
 
 
+# %%
 rows, passed, total = [], 0, 0
 for name in pl.SUITE:
     ours = results[results["task"] == name]

@@ -110,6 +110,7 @@ for name in pl.SUITE:
             row[size] = wide[size].var(axis=1).mean() ** 0.5
         row["used"] = row[sorted(set(cell["size"]))[1]]
         rows.append(row)
+# %%
 spreads = pd.DataFrame(rows)
 figures.publish(figures.spreads_figure(spreads), "evaluation_choices", out)
 report.glue({"n_sets": results["set"].nunique()})
@@ -181,6 +182,7 @@ for name, convention in [(n, c) for n in CROSS for c in TASKS[n].conventions]:
         "task": name.replace("_", "-"), "convention": convention,
         **{k: report.number(v, 4) for k, v in factors.items()},
     })
+# %%
 usual = max(moved[name, next(iter(TASKS[name].conventions))] for name in CROSS)
 report.glue({
     "mean_moves": f"{100 * max(moved.values()):.1f} %",

@@ -112,6 +112,7 @@ figures.publish(compared, "open_choices", out)
 
 # %%
 rows, nearest = [], {}
+report.glue({"failed": report.FAILED})
 groups = results.groupby(["task", "convention"], sort=False)
 for (name, label), group in groups:
     values = report.per_seed(group, "fvu")
@@ -135,8 +136,9 @@ for (name, label), group in groups:
         report.glue({f"{name}_mean": report.mean_sem_text(values)})
         trained = report.mean_sem_text(values[values <= report.FAILED])
         report.glue({f"{name}_mean_trained": trained})
+# %%
 report.glue({f"{name}_nearest": label for name, (_, label) in nearest.items()})
-report.glue({"n_variants": len(rows), "failed": report.FAILED})
+report.glue({"n_variants": len(rows)})
 report.table(pd.DataFrame(rows), "FVU without ablation, by convention.")
 
 # %% [markdown]

@@ -121,6 +121,7 @@ def r_squared(predicted, true):
     return 1 - ((predicted - true) ** 2).sum() / spread if spread else np.nan
 
 
+# %%
 true, known = scale(wide["delta_fvu"]), ~wide["unseen"]
 predicted = {}
 for name in ACCOUNTS:
@@ -130,6 +131,7 @@ for name in ACCOUNTS:
         x = np.log10(wide[name].clip(1e-6))
         slope, level = np.polyfit(x[known], true[known], 1)
         predicted[name] = slope * x + level
+# %%
 rows = []
 for name, what in ACCOUNTS.items():
     row = {"account": name.replace("_", " "), "what it is": what}
