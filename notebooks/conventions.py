@@ -148,6 +148,14 @@ for (task, name), group in verdicts.groupby(["task", "convention"], sort=False):
     })
 report.table(pd.DataFrame(rows), "Verdicts that differ from those under the default.")
 
+# %%
+default = verdicts.groupby("task")["convention"].transform("first")
+usual = verdicts[verdicts["convention"] == default].set_index("id")["verdict"]
+others = verdicts[(verdicts["convention"] != default) & (verdicts["task"] != "copy")]
+for name, group in others.groupby("convention"):
+    moved = (group["verdict"] != group["id"].map(usual)).sum()
+    report.glue({f"differs_{name}": f"{moved} of {len(group)}"})
+
 # %% [markdown]
 # Where a convention has fewer networks than the default, a verdict can differ for want of networks alone.
 # Below, a claim counts as contradicted only where it is not reproduced *and* at least {glue:text}`fewest` networks say so: one network that solved its task is no evidence against anything.

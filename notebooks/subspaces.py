@@ -211,5 +211,6 @@ report.table(pd.DataFrame(rows or [{"task": "none"}]), "Harmless removals.")
 # The median prediction is {glue:text}`flip_flop_ratio` of the damage measured in the flip-flop, {glue:text}`copy_ratio` in copy, {glue:text}`sine_ratio` in sine generation and {glue:text}`integration_ratio` in integration; a tangent at the intact state cannot see a state on the other side of a decision, nor an oscillation that drifts out of phase.
 # The mass that the paper divides by explains {glue:text}`mass_unseen`, the share on principal components {glue:text}`pcs_unseen`, the share in the readout {glue:text}`readout_unseen`, one step {glue:text}`one_step_unseen`: what a removal does is decided by how it is carried along the trajectory, not by where it starts or ends.
 # Of {glue:text}`n_harmless` harmless removals among {glue:text}`n_all`, {glue:text}`n_hidden` take away less than a hundredth of the recurrent drive: they were out of sight of the activity.
+# A network that failed to train has little to lose, and its removals count among the harmless ones.
 #
 # **Where next**: [gone, or only turned away?](refit.ipynb)
