@@ -57,7 +57,7 @@ printed = pl.reported(as_printed=True)
 
 # %% [markdown]
 # Of {glue:text}`n_claims` claims, {glue:text}`n_not_reproduced` are not reproduced, {glue:text}`n_same_direction` go in the same direction, {glue:text}`n_not_decidable` are not decidable, {glue:text}`n_reproduced` are reproduced and {glue:text}`n_true_by_construction` are true by construction.
-# What decides are the results of {glue:text}`evidence`.
+# What decides are the results of {glue:text}`evidence`; claims on the flip-flop, sine generation and integration rest on the networks of [what the paper leaves open](open_choices.ipynb), which are those of the published run unless that notebook trained its own (`train_here`, as in the profile `extended`).
 #
 # ## What fails, in part or in whole
 

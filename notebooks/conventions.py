@@ -117,7 +117,7 @@ for (task, name), group in judged.groupby(["task", "id"], sort=False):
     )
     kept[kind].append(name)
     rows.append({
-        "task": titles[task],
+        "task": titles[task], "id": name,
         "claim": group["claim"].iloc[0],
         "default": group["verdict"].iloc[0],
         "reproduced": f"under {held.sum()} of {len(group)}",
@@ -144,7 +144,8 @@ for (task, name), group in verdicts.groupby(["task", "convention"], sort=False):
         "task": titles[task], "convention or recipe": name,
         "networks": int(group["n"].max()),
         "verdicts that differ": f"{differs.sum()} of {len(ours)}",
-        "which": ", ".join(ours.index[differs]) or "—",
+        "which": ", ".join(ours.index[differs]) or "—"
+        if group["n"].max() >= 2 else "too few networks to judge",
     })
 report.table(pd.DataFrame(rows), "Verdicts that differ from those under the default.")
 

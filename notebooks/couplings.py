@@ -137,7 +137,7 @@ report.table(pd.DataFrame(rows), caption)
 # %% [markdown]
 # ## Summary
 #
-# Within a change of a hundredth in FVU, couplings that hold {glue:text}`flip_flop_mass` of the Schur mass can go at once in the flip-flop, {glue:text}`sine_mass` in sine generation, {glue:text}`integration_mass` in integration and {glue:text}`copy_mass` in copy; of {glue:text}`flip_flop_couplings`, {glue:text}`sine_couplings`, {glue:text}`integration_couplings` and {glue:text}`copy_couplings` couplings, {glue:text}`flip_flop_kept`, {glue:text}`sine_kept`, {glue:text}`integration_kept` and {glue:text}`copy_kept` are then left.
+# Within a change of a hundredth in FVU, couplings that hold {glue:text}`flip_flop_mass` of the Schur mass can go at once in the flip-flop, {glue:text}`sine_mass` in sine generation, {glue:text}`integration_mass` in integration and {glue:text}`copy_mass` in copy; of {glue:text}`flip_flop_couplings`, {glue:text}`sine_couplings`, {glue:text}`integration_couplings` and {glue:text}`copy_couplings` couplings (medians over networks), {glue:text}`flip_flop_kept`, {glue:text}`sine_kept`, {glue:text}`integration_kept` and {glue:text}`copy_kept` are then left.
 # In the first networks half of the summed cost lies on {glue:text}`flip_flop_half`, {glue:text}`sine_half`, {glue:text}`integration_half` and {glue:text}`copy_half` couplings.
 # The gradient ranks couplings with a correlation of {glue:text}`flip_flop_gradient`, {glue:text}`sine_gradient`, {glue:text}`integration_gradient` and {glue:text}`copy_gradient`.
 # A coupling belongs to an order of the blocks, so the map is one of the coordinates as much as of the network; see [the order inside a sector](order_gauge.ipynb).

@@ -216,7 +216,7 @@ for removed in ("RR", "CR", "CC"):
 report.table(pd.DataFrame(texts), "The representative copy network among all solved ones.")
 
 # %% [markdown]
-# Of the {glue:text}`n_networks` networks measured here, {glue:text}`n_tied` have eigenvalues whose moduli tie (equal within rounding), so the rule for ties decides nothing in the others; near ties are another matter, since what `T_RR` and `T_CC` hold depends on the order inside a sector.
+# Of the {glue:text}`n_networks` networks measured here, {glue:text}`n_tied` have eigenvalues whose moduli tie (equal within rounding), which is where the rule for ties decides; near ties are another matter, since what `T_RR` and `T_CC` hold depends on the order inside a sector.
 # No modulus lies nearer to the threshold than {glue:text}`smallest_gap` of the spectral radius, so rounding does not decide who belongs to R either.
 #
 # ## Summary

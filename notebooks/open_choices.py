@@ -193,7 +193,7 @@ report.table(pd.DataFrame(rows), "What each convention changes.")
 # ## Every decision
 #
 # What moves a number is measured: readings of the tasks and choices of training by training again under each, choices of measuring by measuring again.
-# What the ablation profile does under the first is on [a page of its own](conventions.ipynb), for copy under [other recipes](copy_recipes.ipynb); the second are on [another](evaluation_choices.ipynb).
+# The first are on the page [which conclusions survive](conventions.ipynb), and for copy under [other recipes](copy_recipes.ipynb); the second under [choices made after training](evaluation_choices.ipynb).
 #
 # | what the paper does not say | what we do | why | what it moves |
 # |---|---|---|---|

@@ -185,7 +185,7 @@ def test_verdicts_on_claims_that_change_are_named(runs):
 
 def test_what_neither_can_judge_is_no_change(runs):
     text = compare.run(runs / "a", runs / "a", runs / "x.html")
-    counted = re.search(r"0 of (\d+) verdicts that rest on evidence of both change", text)
+    counted = re.search(r"0 of (\d+) verdicts that both runs can judge change", text)
     assert 0 < int(counted[1]) < len(pl.claims.read_ledger())
     assert "not judged in A: " in text and "figure_1.csv does not exist" in text
 
@@ -221,3 +221,15 @@ def test_what_can_not_be_compared_is_said(runs):
 def test_the_table_of_verdicts_is_not_taken_for_results(runs):
     (runs / "a" / "results" / "claims.csv").write_text("id,verdict\nx,reproduced\n")
     assert list(compare.read_tables(runs / "a")) == ["open_choices"]
+
+
+def test_a_study_that_shows_the_published_run_is_said_to(runs):
+    record = runs / "b" / "provenance" / "open_choices.json"
+    record.parent.mkdir()
+    record.write_text('{"profile": "paper", "parameters": {"train_here": false}}')
+    assert "open_choices  differs" in compare.run(runs / "a", runs / "b", runs / "x.html")
+    for name in ("a", "b"):
+        results = runs / name / "results" / "open_choices.csv"
+        results.write_bytes((runs / "a" / "results" / "open_choices.csv").read_bytes())
+    text = compare.run(runs / "a", runs / "b", runs / "x.html")
+    assert "open_choices  the published run, shown again (nothing was trained" in text

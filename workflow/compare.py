@@ -12,6 +12,7 @@ Then the claims of the paper whose verdicts differ. A page says it all, the term
 """
 
 import argparse
+import json
 import sys
 from html import escape
 from math import comb
@@ -183,6 +184,15 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> tuple[str, str, pd.DataFrame]:
     return verdict, "; ".join([*([note] if note else []), *alone]), by_quantity(both)
 
 
+def shows_published(folder: Path, name: str) -> bool:
+    """Whether a run's table is a copy of the published one, as of a study that trained nothing."""
+    try:
+        record = json.loads((folder / "provenance" / f"{name}.json").read_text(encoding="utf-8"))
+        return record["parameters"].get("train_here") is False
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return False
+
+
 def verdicts(a: Path, b: Path) -> tuple[pd.DataFrame, list[str]]:
     """Every claim of the paper with what either run says of it, and why some are not judged.
 
@@ -211,7 +221,7 @@ def changed_verdicts(judged: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Claims that both runs judge and judge differently, and how many that is of how many."""
     by_both = judged[(judged["verdict A"] != NONE) & (judged["verdict B"] != NONE)]
     changed = by_both[by_both["verdict A"] != by_both["verdict B"]]
-    text = f"{len(changed)} of {len(by_both)} verdicts that rest on evidence of both change"
+    text = f"{len(changed)} of {len(by_both)} verdicts that both runs can judge change"
     return changed, f"{text}; the ledger has {len(judged)} claims"
 
 
@@ -262,7 +272,12 @@ def run(a: Path, b: Path, html: Path) -> str:
             for folder, tables in ((a, ours), (b, theirs))
         )
         raise WorkflowError(f"no results table is in both folders: {has}")
-    tables = {name: compare(ours[name], theirs[name]) for name in names}
+    tables = {}
+    for name in names:
+        verdict, note, rows = compare(ours[name], theirs[name])
+        if verdict == "equal" and any(shows_published(folder, name) for folder in (a, b)):
+            verdict, note = "the published run, shown again", "nothing was trained to compare"
+        tables[name] = verdict, note, rows
     alone = "; ".join(
         f"only in {side}: {', '.join(sorted(set(these) - set(names)))}"
         for side, these in (("A", ours), ("B", theirs)) if set(these) - set(names)
