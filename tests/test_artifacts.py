@@ -155,8 +155,13 @@ def test_interrupt_in_training_keeps_what_is_stored(tmp_path, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr("paperlib.training._step", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        load_or_train(tmp_path, pl.Sine(), "dense_orthogonal", [0, 1], **TINY)
+    # A shell in the background lets its children ignore the signal.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            load_or_train(tmp_path, pl.Sine(), "dense_orthogonal", [0, 1], **TINY)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
 
