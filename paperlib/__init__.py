@@ -20,6 +20,7 @@ from .artifacts import (
     read_results,
     reported,
     save_solution,
+    study_results,
     write_results,
 )
 from .constructions import cayley, dense_default, dense_normal, dense_orthogonal, make_construction
@@ -52,6 +53,6 @@ __all__ = [
     "generator", "load_or_train", "load_solution", "load_suite", "make_construction",
     "make_task", "order_draws", "order_gaps", "ordered_schur", "project_root", "read_results",
     "refit_profile", "refit_readout", "replay_accuracy", "replay_by_lag", "report", "reported",
-    "rollout", "s_dt", "save_solution", "train", "train_copy", "training_sequences",
+    "rollout", "s_dt", "save_solution", "study_results", "train", "train_copy", "training_sequences",
     "variant_scores", "write_results",
 ]
