@@ -73,6 +73,9 @@ QUANTITIES = {
     "henrici": "departure from normality, over ‖W‖_F",
     "schur_residual": "‖QTQᵀ − W‖_F / ‖W‖_F",
     "n_ties": "groups of blocks whose moduli tie",
+    "change": "measure of a network of yours after the ablation minus before",
+    "discrepancy": "fvu with the unablated network's outputs as targets",
+    "metric": "what your own function says of the outputs",
     "order_gap": "median distance of neighbouring moduli inside the sector of a block, over ρ",
     "final_loss": "training loss, mean over the last epoch",
 }
@@ -93,6 +96,8 @@ _MEASURES = ("numerical_radius", "kreiss", "transient_growth", "separation", "pr
 QUANTITIES |= {name: f"see paperlib.departure.DEPARTURES: {name}" for name in _MEASURES}
 for _name in ("henrici", *_MEASURES, "fvu", "delta_fvu"):
     FAMILIES[f"{_name}_epoch"] = f"{_name} after so many epochs of training"
+for _kind in ("block", "order", "gaussian", "rotated", "entries", "permuted"):
+    FAMILIES[f"change_{_kind}"] = f"change of a {_kind}; see paperlib.diagnose"
 for _kind in ("block", "gaussian", "rotated", "entries", "permuted"):
     FAMILIES[f"delta_fvu_{_kind}"] = f"delta_fvu of a control, {_kind}; see paperlib.controls"
     FAMILIES[f"replay_accuracy_{_kind}"] = f"replay accuracy under the control {_kind}"
