@@ -33,6 +33,7 @@ from .curriculum import (
     training_sequences,
 )
 from .departure import departure_profile
+from .diagnose import Diagnosis, diagnose
 from .metrics import fvu, replay_accuracy, replay_by_lag, s_dt
 from .network import Solution, rollout
 from .refit import refit_profile, refit_readout
@@ -45,7 +46,7 @@ from .training import generator, train
 __version__ = "0.1.0"
 
 __all__ = [
-    "SUBSETS", "SUITE", "ArtifactError", "accounts_profile", "departure_profile", "coupling_profile", "response", "Copy", "Curriculum", "FlipFlop", "Integration",
+    "SUBSETS", "SUITE", "ArtifactError", "Diagnosis", "diagnose", "accounts_profile", "departure_profile", "coupling_profile", "response", "Copy", "Curriculum", "FlipFlop", "Integration",
     "OrderedSchur", "Paths", "Sectors", "Sine", "Solution", "Trials", "ablate",
     "ablation_profile", "cayley", "check_alpha", "control_draws", "count_repeats",
     "criterion_rows", "dense_default", "dense_normal", "dense_orthogonal", "figures", "fvu",
