@@ -32,8 +32,6 @@
 # A block that differs from the first two does not act by its size alone; one that does not differ from the last acts by where it stands and not by what it holds.
 
 # %%
-from time import perf_counter
-
 import pandas as pd
 
 import paperlib as pl
@@ -68,7 +66,6 @@ copy_trials = 128  # held-out sequences
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
-start = perf_counter()
 suite = {} if not train_here else pl.load_suite(
     out, seeds, copy_seeds, construction=construction, n_hidden=n_hidden,
     epochs=epochs, batches_per_epoch=batches_per_epoch, copy_hidden=copy_hidden,
@@ -83,12 +80,7 @@ tables = [
 ]
 
 # %%
-if train_here:
-    results = pd.concat(tables, ignore_index=True)
-    report.glue({"measuring_seconds": f"{perf_counter() - start:.2f}"})
-else:
-    published = pl.project_root() / "published" / "controls.csv"
-    results = pl.read_results(published)
+results = pl.study_results("controls", tables)
 pl.write_results(results, pl.Paths(out).results / "controls.csv")
 report.glue({"cost": report.published_cost("controls")})
 parts = results["quantity"].str.extract(r"^(.+)_([a-z]+)_(\d+)$")

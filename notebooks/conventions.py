@@ -21,11 +21,13 @@
 # **Before this** read [what the paper leaves open](open_choices.ipynb), where the conventions are explained and were picked, and [the claims](claims.ipynb), whose rules are used here unchanged.
 
 # %%
+import numpy as np
 import pandas as pd
 from IPython.display import display
 
 import paperlib as pl
 from paperlib import claims, figures, report
+from paperlib.metrics import mean_sem
 
 figures.use_style()
 
@@ -52,7 +54,25 @@ figures.publish(profiles, "profiles", out)
 # Damage by removed block under every convention, one point a network. The last of each task, from `clipped_at_1` on, are the default convention, trained in another way, as [said before](open_choices.ipynb); for copy see [other recipes](copy_recipes.ipynb).
 # ```
 #
-# `T_RR` and `T_CC` are those of the stated order of the blocks inside the sectors; how far other orders move them is [a chapter of its own](order_gauge.ipynb): without `T_RR` the flip-flop's damage goes over all networks and orders from {glue:text}`order_gauge.ipynb::flip_flop_RR_all:s`, that of sine from {glue:text}`order_gauge.ipynb::sine_RR_all:s` and that of integration from {glue:text}`order_gauge.ipynb::integration_RR_all:s`; without `T_CC` from {glue:text}`order_gauge.ipynb::flip_flop_CC_all:s`, {glue:text}`order_gauge.ipynb::sine_CC_all:s` and {glue:text}`order_gauge.ipynb::integration_CC_all:s`.
+# `T_RR` and `T_CC` are those of the stated order of the blocks inside the sectors. Every other order is as good a choice ([a chapter of its own](order_gauge.ipynb)), so each of their means carries the range that it takes over random orders.
+
+# %%
+rows, wide = [], []
+for (task, name), group in tasks.groupby(["task", "convention"], sort=False):
+    row = {"task": task.replace("_", "-"), "convention": name}
+    for removed in ("RR", "CC"):
+        label, found = report.plain_label(removed), report.order_range(group, removed)
+        values = report.per_seed(group, "delta_fvu", removed)
+        row[f"without {label}"] = report.mean_sem_text(values)
+        row[f"{label}, other orders"] = report.order_text(group, removed)
+        wide += [np.ptp(found) > 2 * mean_sem(values).sem] if len(found) else []
+    rows.append(row)
+report.glue({"n_wide": sum(wide), "n_cells": len(wide)})
+caption = "Mean ΔFVU ± SEM, and 95 % of its means over random orders inside the sectors."
+report.table(pd.DataFrame(rows), caption)
+
+# %% [markdown]
+# In {glue:text}`n_wide` of these {glue:text}`n_cells` means the range over orders is wider than the bar of one standard error to either side: there a choice that nobody states moves the mean more than the choice of networks does.
 #
 # ## Where a block is empty
 

@@ -62,6 +62,7 @@ for name in constructions if train_here else ():
             batch=batch, clip=clip, curriculum={"max_steps": max_steps},
         )
         scored = pl.ablation_profile(solutions, task, alpha, n_trials=n_trials)
+        scored = scored[scored["quantity"].isin(SHOWN)]
         tables += [pl.criterion_rows(solutions), scored]
 
 # %%
@@ -73,16 +74,14 @@ for n_hidden in narrow if train_here else ():
         curriculum={"max_steps": max_steps, "promote_at": 0.95},
     )
     scored = pl.ablation_profile(solutions, task, alpha, n_trials=n_trials)
+    scored = scored[scored["quantity"].isin(SHOWN)]
     both = pd.concat([pl.criterion_rows(solutions), scored])
     tables.append(both.assign(convention="eager_horizon"))
 
 # %%
 if train_here:
-    results = pd.concat(tables, ignore_index=True)
-    results = results[results["quantity"].isin(SHOWN)]
     report.glue({"training_seconds": f"{perf_counter() - start:.2f}"})
-else:
-    results = pl.read_results(pl.project_root() / "published" / "copy_grid.csv")
+results = pl.study_results("copy_grid", tables)
 pl.write_results(results, pl.Paths(out).results / "copy_grid.csv")
 
 # %%

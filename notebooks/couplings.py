@@ -26,8 +26,6 @@
 # Sets are nested: the couplings that cost least alone go first, by measurement or by the gradient, whichever lets more go. A larger set may exist, since neither knows how couplings act together.
 
 # %%
-from time import perf_counter
-
 import numpy as np
 import pandas as pd
 
@@ -63,7 +61,6 @@ copy_trials = 32  # sequences
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
-start = perf_counter()
 suite = {} if not train_here else pl.load_suite(
     out, seeds, copy_seeds, construction=construction, n_hidden=n_hidden,
     epochs=epochs, batches_per_epoch=batches_per_epoch, copy_hidden=copy_hidden,
@@ -78,12 +75,7 @@ tables = [
 ]
 
 # %%
-if train_here:
-    results = pd.concat(tables, ignore_index=True)
-    report.glue({"measuring_seconds": f"{perf_counter() - start:.2f}"})
-else:
-    published = pl.project_root() / "published" / "couplings.csv"
-    results = pl.read_results(published)
+results = pl.study_results("couplings", tables)
 pl.write_results(results, pl.Paths(out).results / "couplings.csv")
 report.glue({"cost": report.published_cost("couplings")})
 figures.publish(figures.couplings_figure(results, EPSILONS), "couplings", out)
@@ -92,7 +84,7 @@ figures.publish(figures.couplings_figure(results, EPSILONS), "couplings", out)
 # ```{glue:figure} couplings
 # :name: fig-couplings
 #
-# Above: ΔFVU when one coupling alone is zeroed, in the first network of each task; row: the block written to, column: the block read, both by decreasing modulus. Below: the largest mass found whose removal changes the FVU by at most ε, one line a network.
+# Above: ΔFVU when one coupling alone is zeroed, in the first network of each task; row: the block written to, column: the block read, both by decreasing modulus. Middle: the same to first order, by the gradient. Below: the largest mass found whose removal changes the FVU by at most ε, one line a network.
 # ```
 
 # %%

@@ -97,11 +97,8 @@ for name, epoch in [(n, e) for n in CROSS for e in checkpoints] if suite else ()
 
 # %%
 if train_here:
-    results = pd.concat(tables, ignore_index=True)
     report.glue({"training_seconds": f"{perf_counter() - start:.2f}"})
-else:
-    published = pl.project_root() / "published" / "departure.csv"
-    results = pl.read_results(published)
+results = pl.study_results("departure", tables)
 pl.write_results(results, pl.Paths(out).results / "departure.csv")
 report.glue({"cost": report.published_cost("departure")})
 figures.publish(figures.departure_figure(results, DEPARTURES), "departure", out)

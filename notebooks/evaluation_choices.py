@@ -21,8 +21,6 @@
 # **Before this** read [what the paper leaves open](open_choices.ipynb).
 
 # %%
-from time import perf_counter
-
 import pandas as pd
 
 import paperlib as pl
@@ -63,29 +61,24 @@ few += ["n_sets"] if n_sets < 2 else []
 few += [n for n, v in {"sizes": sizes, "copy_sizes": copy_sizes}.items() if len(v) < 2]
 if few:
     raise ValueError(f"{few[0]}: a spread needs at least two, got {globals()[few[0]]}")
-start, tables = perf_counter(), []
+tables = []
 suite = {} if not train_here else pl.load_suite(
     out, seeds, copy_seeds, construction=construction, n_hidden=n_hidden,
     epochs=epochs, batches_per_epoch=batches_per_epoch, copy_hidden=copy_hidden,
     s=s, d=d, lags=lags, max_steps=max_steps,
 )
+SHOWN = ["fvu", "delta_fvu", "replay_accuracy", "n_R", "n_ties", "alpha_gap"]
 for name, (task, solutions) in suite.items():
     for size in copy_sizes if name == "copy" else sizes:
         for k in range(n_sets):
             scored = pl.ablation_profile(
                 solutions, task, alpha, ["none", "RR", "CR", "CC"], size, seed=k
             )
+            scored = scored[scored["quantity"].isin(SHOWN)]
             tables.append(scored.assign(convention=f"{size} trials, set {k}"))
 
 # %%
-if train_here:
-    results = pd.concat(tables, ignore_index=True)
-    SHOWN = ["fvu", "delta_fvu", "replay_accuracy", "n_R", "n_ties", "alpha_gap"]
-    results = results[results["quantity"].isin(SHOWN)]
-    report.glue({"measuring_seconds": f"{perf_counter() - start:.2f}"})
-else:
-    published = pl.project_root() / "published" / "evaluation_choices.csv"
-    results = pl.read_results(published)
+results = pl.study_results("evaluation_choices", tables)
 pl.write_results(results, pl.Paths(out).results / "evaluation_choices.csv")
 report.glue({"cost": report.published_cost("evaluation_choices")})
 

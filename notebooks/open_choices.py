@@ -50,6 +50,8 @@ batches_per_epoch = 128  # batches
 batch = 64  # trials per batch
 learning_rate = 0.001  # of Adam
 n_trials = 2048  # held-out trials of the evaluation
+orders = 20  # random orders inside the sectors, of each network
+order_trials = 512  # held-out trials of those
 
 # %% [markdown]
 # ## Every reading of every task
@@ -92,16 +94,16 @@ for name, label in variants if train_here else ():
     scored = pl.ablation_profile(
         solutions, task, alpha, ["none", "RR", "CR", "CC"], n_trials
     )
-    scored = scored[scored["quantity"].isin(SHOWN)]
-    tables.append(scored.assign(convention=label))
+    drawn = pl.order_draws(
+        solutions, task, alpha, ["RR", "CC"], orders=orders, n_trials=order_trials
+    )
+    found = pd.concat([scored[scored["quantity"].isin(SHOWN)], drawn])
+    tables.append(found.assign(convention=label))
 
 # %%
 if train_here:
-    results = pd.concat(tables)
     report.glue({"training_seconds": f"{perf_counter() - start:.2f}"})
-else:
-    published = pl.project_root() / "published" / "open_choices.csv"
-    results = pl.read_results(published)
+results = pl.study_results("open_choices", tables)
 pl.write_results(results, pl.Paths(out).results / "open_choices.csv")
 
 # %%

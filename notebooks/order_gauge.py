@@ -30,8 +30,6 @@
 # Any order inside R, and any inside C, gives a real Schur form with the same sectors; the paper sorts by modulus, which decides by gaps that may be tiny.
 
 # %%
-from time import perf_counter
-
 import numpy as np
 import pandas as pd
 
@@ -66,7 +64,7 @@ copy_trials = 128  # held-out sequences
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
-start, tables = perf_counter(), []
+tables = []
 suite = {} if not train_here else pl.load_suite(
     out, seeds, copy_seeds, construction=construction, n_hidden=n_hidden,
     epochs=epochs, batches_per_epoch=batches_per_epoch, copy_hidden=copy_hidden,
@@ -83,12 +81,7 @@ for name, (task, solutions) in suite.items():
     ]
 
 # %%
-if train_here:
-    results = pd.concat(tables, ignore_index=True)
-    report.glue({"measuring_seconds": f"{perf_counter() - start:.2f}"})
-else:
-    published = pl.project_root() / "published" / "order_gauge.csv"
-    results = pl.read_results(published)
+results = pl.study_results("order_gauge", tables)
 pl.write_results(results, pl.Paths(out).results / "order_gauge.csv")
 report.glue({"cost": report.published_cost("order_gauge")})
 figures.publish(figures.orders_figure(results), "order_gauge", out)

@@ -21,8 +21,6 @@
 # **Before this** read [Figure 2](figure_2.ipynb).
 
 # %%
-from time import perf_counter
-
 import numpy as np
 import pandas as pd
 
@@ -59,7 +57,6 @@ copy_trials = 512  # held-out sequences
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
-start = perf_counter()
 suite = {} if not train_here else pl.load_suite(
     out, seeds, copy_seeds, construction=construction, n_hidden=n_hidden,
     epochs=epochs, batches_per_epoch=batches_per_epoch, copy_hidden=copy_hidden,
@@ -74,12 +71,7 @@ tables = [
 ]
 
 # %%
-if train_here:
-    results = pd.concat(tables, ignore_index=True)
-    report.glue({"measuring_seconds": f"{perf_counter() - start:.2f}"})
-else:
-    published = pl.project_root() / "published" / "refit.csv"
-    results = pl.read_results(published)
+results = pl.study_results("refit", tables)
 pl.write_results(results, pl.Paths(out).results / "refit.csv")
 report.glue({"cost": report.published_cost("refit")})
 figures.publish(figures.refit_figure(results), "refit", out)

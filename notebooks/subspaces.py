@@ -31,8 +31,6 @@
 # with $h_t + \delta_t$ kept between $-1$ and $1$, where the states of a tanh network are. This **clipped linear response** is the formula; it has no constant to fit. It was fixed before any of the unseen networks was trained.
 
 # %%
-from time import perf_counter
-
 import numpy as np
 import pandas as pd
 
@@ -70,7 +68,6 @@ copy_trials = 32  # sequences
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
-start = perf_counter()
 suite = {} if not train_here else pl.load_suite(
     out, [*seeds, *unseen], [*copy_seeds, *copy_unseen], construction=construction, n_hidden=n_hidden,
     epochs=epochs, batches_per_epoch=batches_per_epoch, copy_hidden=copy_hidden,
@@ -85,12 +82,7 @@ tables = [
 ]
 
 # %%
-if train_here:
-    results = pd.concat(tables, ignore_index=True)
-    report.glue({"measuring_seconds": f"{perf_counter() - start:.2f}"})
-else:
-    published = pl.project_root() / "published" / "subspaces.csv"
-    results = pl.read_results(published)
+results = pl.study_results("subspaces", tables)
 pl.write_results(results, pl.Paths(out).results / "subspaces.csv")
 report.glue({"cost": report.published_cost("subspaces")})
 wide = results.pivot(

@@ -20,6 +20,7 @@ from .artifacts import (
     read_results,
     reported,
     save_solution,
+    study_results,
     write_results,
 )
 from .constructions import cayley, dense_default, dense_normal, dense_orthogonal, make_construction
@@ -34,8 +35,10 @@ from .curriculum import (
 )
 from .departure import departure_profile
 from .diagnose import Diagnosis, diagnose
+from .load import ablated, load_network
 from .metrics import fvu, replay_accuracy, replay_by_lag, s_dt
 from .network import Solution, rollout
+from .recurrent import GATES, Gated, Network
 from .refit import refit_profile, refit_readout
 from .response import accounts_profile, response
 from .schur import SUBSETS, OrderedSchur, Sectors, check_alpha, ordered_schur
@@ -46,13 +49,14 @@ from .training import generator, train
 __version__ = "0.1.0"
 
 __all__ = [
-    "SUBSETS", "SUITE", "ArtifactError", "Diagnosis", "diagnose", "accounts_profile", "departure_profile", "coupling_profile", "response", "Copy", "Curriculum", "FlipFlop", "Integration",
-    "OrderedSchur", "Paths", "Sectors", "Sine", "Solution", "Trials", "ablate",
-    "ablation_profile", "cayley", "check_alpha", "control_draws", "count_repeats",
-    "criterion_rows", "dense_default", "dense_normal", "dense_orthogonal", "figures", "fvu",
-    "generator", "load_or_train", "load_solution", "load_suite", "make_construction",
+    "GATES", "SUBSETS", "SUITE", "ArtifactError", "Copy", "Curriculum", "Diagnosis", "FlipFlop",
+    "Gated", "Integration", "Network", "OrderedSchur", "Paths", "Sectors", "Sine", "Solution", "Trials",
+    "ablate", "ablated", "ablation_profile", "accounts_profile", "cayley", "check_alpha",
+    "control_draws", "count_repeats", "coupling_profile", "criterion_rows", "dense_default",
+    "dense_normal", "dense_orthogonal", "departure_profile", "diagnose", "figures", "fvu", "generator",
+    "load_network", "load_or_train", "load_solution", "load_suite", "make_construction",
     "make_task", "order_draws", "order_gaps", "ordered_schur", "project_root", "read_results",
     "refit_profile", "refit_readout", "replay_accuracy", "replay_by_lag", "report", "reported",
-    "rollout", "s_dt", "save_solution", "train", "train_copy", "training_sequences",
-    "variant_scores", "write_results",
+    "response", "rollout", "s_dt", "save_solution", "study_results", "train", "train_copy",
+    "training_sequences", "variant_scores", "write_results",
 ]

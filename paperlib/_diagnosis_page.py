@@ -217,6 +217,19 @@ def summary_rows(diagnosis):
     return rows
 
 
+def text(diagnosis):
+    """The summary, aligned for a terminal, then warnings and notes."""
+    rows = [list(row.values()) for row in summary_rows(diagnosis)]
+    rows.insert(0, list(summary_rows(diagnosis)[0]))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    lines += [f"\nWarning: {warning}" for warning in diagnosis.warnings]
+    return "\n".join([*lines, *(f"\nNote: {note}" for note in diagnosis.notes)])
+
+
 _WORDS = {
     "fvu": "FVU is the fraction of the targets' variance that the outputs leave unexplained: 0 is "
     "perfect, 1 as good as always answering the mean.",

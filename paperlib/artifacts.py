@@ -39,6 +39,7 @@ __all__ = [
     "read_results",
     "reported",
     "save_solution",
+    "study_results",
     "write_atomically",
     "write_results",
 ]
@@ -86,6 +87,7 @@ FAMILIES |= {
     "removable_mass": "largest mass whose removal changes FVU by at most the k-th of EPSILONS",
     "kept_couplings": "couplings that are left by it; see paperlib.couplings",
     "delta_fvu_coupling": "delta_fvu without one coupling, of blocks i < j, as 1000 i + j",
+    "first_order_coupling": "the same to first order, by the gradient",
 }
 _MEASURES = ("numerical_radius", "kreiss", "transient_growth", "separation", "projector_norm")
 QUANTITIES |= {name: f"see paperlib.departure.DEPARTURES: {name}" for name in _MEASURES}
@@ -226,6 +228,26 @@ def read_results(path: Path | str) -> pd.DataFrame:
         raise ArtifactError(f"{path} cannot be read as a results file: {error}") from error
     _check_results(results, path)
     return results
+
+
+def study_results(name: str, tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """What this run measured for a study or, where it measured nothing, the published results.
+
+    Parameters
+    ----------
+    name : str
+        The study's notebook.
+    tables : list of DataFrame
+        Columns `RESULT_COLUMNS`; empty if the study was not run.
+
+    Raises
+    ------
+    ArtifactError
+        As `read_results`.
+    """
+    if tables:
+        return pd.concat(tables, ignore_index=True)
+    return read_results(project_root() / "published" / f"{name}.csv")
 
 
 def _check_results(results: pd.DataFrame, path: Path | str) -> None:

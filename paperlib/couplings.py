@@ -178,7 +178,8 @@ def coupling_profile(
         Columns ``RESULT_COLUMNS``: ``removable_mass_k`` and ``kept_couplings_k`` at the k-th of
         `EPSILONS`, from 0, ``n_couplings``, ``gradient_rank`` (rank correlation of the damage of
         each coupling and its first order) and, for the first networks,
-        ``delta_fvu_coupling_<1000 i + j>`` for blocks i < j. Networks without couplings, or that
+        ``delta_fvu_coupling_<1000 i + j>`` and ``first_order_coupling_<1000 i + j>`` for blocks
+        i < j. Networks without couplings, or that
         are not finite, have no rows.
     """
     n_trials, steps = check_counts(n_trials=n_trials, steps=steps)
@@ -199,8 +200,9 @@ def coupling_profile(
         found |= {"n_couplings": len(worth.mass), "gradient_rank": np.corrcoef(*ranks)[0, 1]}
         if index < maps:
             found |= {
-                f"delta_fvu_coupling_{1000 * i + j}": value
-                for (i, j), value in zip(worth.pairs, worth.delta_fvu, strict=True)
+                f"{name}_coupling_{1000 * i + j}": value
+                for name in ("delta_fvu", "first_order")
+                for (i, j), value in zip(worth.pairs, getattr(worth, name), strict=True)
             }
         rows += [(*where(solution, task), alpha, "none", *item) for item in found.items()]
     return as_results(rows)

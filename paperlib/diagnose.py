@@ -119,6 +119,10 @@ class Diagnosis:
                 temporary.write_bytes(data)
         return out / "report.html"
 
+    def text(self):
+        """The summary as an aligned table, then warnings and notes."""
+        return page.text(self)
+
     def _repr_html_(self):
         return page.body(self)
 

@@ -935,7 +935,9 @@ def prediction_figure(wide: pd.DataFrame, account: str, floor: float) -> tuple[F
 
 
 def couplings_figure(results: pd.DataFrame, epsilons) -> tuple[Figure, str]:
-    """Maps of single couplings above, removable mass by tolerance below, one column a task.
+    """Maps of single couplings, measured and by the gradient, over removable mass by tolerance.
+
+    One column a task.
 
     Parameters
     ----------
@@ -947,21 +949,23 @@ def couplings_figure(results: pd.DataFrame, epsilons) -> tuple[Figure, str]:
     _require_rows(results)
     tasks = list(results["task"].unique())
     figure, axes = plt.subplots(
-        2, len(tasks), figsize=(3.4 * len(tasks), 7.2), squeeze=False, height_ratios=[1.15, 1]
+        3, len(tasks), figsize=(3.4 * len(tasks), 10.6), squeeze=False, height_ratios=[1.1, 1.1, 1]
     )
     norm, seen, image = SymLogNorm(1e-3, vmin=-1, vmax=1), [], None
-    for (above, below), task in zip(axes.T, tasks, strict=True):
+    for (*maps, below), task in zip(axes.T, tasks, strict=True):
         ours = results[results["task"] == task]
-        single = ours[ours["quantity"].str.startswith("delta_fvu_coupling_")]
-        if len(single):
-            single = single[single["seed"] == single["seed"].iloc[0]]
-            place = single["quantity"].str.rpartition("_")[2].astype(int)
-            grid = np.full((place.max() % 1000 + 1,) * 2, np.nan)
-            grid[place // 1000, place % 1000] = single["value"]
-            image = above.imshow(grid, cmap="PuOr_r", norm=norm, interpolation="nearest")
-        above.set(title=task.replace("_", "-"), xlabel="block read")
-        for axis in (above.xaxis, above.yaxis):
-            axis.set_major_locator(MaxNLocator(5, integer=True))
+        for ax, kind in zip(maps, ("delta_fvu", "first_order"), strict=True):
+            single = ours[ours["quantity"].str.startswith(f"{kind}_coupling_")]
+            if len(single):
+                single = single[single["seed"] == single["seed"].iloc[0]]
+                place = single["quantity"].str.rpartition("_")[2].astype(int)
+                grid = np.full((place.max() % 1000 + 1,) * 2, np.nan)
+                grid[place // 1000, place % 1000] = single["value"]
+                image = ax.imshow(grid, cmap="PuOr_r", norm=norm, interpolation="nearest")
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.set_major_locator(MaxNLocator(5, integer=True))
+        maps[0].set(title=task.replace("_", "-"))
+        maps[1].set(xlabel="block read")
         masses = np.stack([per_seed(ours, f"removable_mass_{k}") for k in range(len(epsilons))])
         below.plot(epsilons, masses, color="0.35", marker="o", ms=4, lw=1, alpha=0.6)
         below.set(xscale="log", ylim=(0, 1), xlabel=r"tolerance $\epsilon$ of FVU")
@@ -969,11 +973,12 @@ def couplings_figure(results: pd.DataFrame, epsilons) -> tuple[Figure, str]:
             f"{number(m, 2)} at {e:g}" for m, e in zip(np.median(masses, 1), epsilons, strict=True)
         )
         seen.append(f"{task}: median removable mass {middle}")
-    axes[0, 0].set_ylabel("block written to")
-    axes[1, 0].set_ylabel("largest removable mass")
+    axes[0, 0].set_ylabel("measured\nblock written to")
+    axes[1, 0].set_ylabel("by the gradient\nblock written to")
+    axes[2, 0].set_ylabel("largest removable mass")
     if image is not None:
         figure.colorbar(
-            image, ax=axes[0], label=r"$\Delta$FVU without it", fraction=0.02,
+            image, ax=axes[:2], label=r"$\Delta$FVU without it", fraction=0.02, extend="both",
             ticks=[-1, -0.01, 0, 0.01, 1],
         )
     return figure, "Removable mass by tolerance. " + "; ".join(seen) + "."

@@ -286,3 +286,12 @@ def test_a_recipe_may_hold_a_curriculum(tmp_path):
     )
     np.testing.assert_array_equal(first.W_hh, again.W_hh)
     assert first.meta["recipe"]["curriculum"]["max_steps"] == 3
+
+
+def test_a_study_shows_its_own_results_or_the_published_ones():
+    own = pl.study_results("refit", [results(), results()])
+    assert len(own) == 2 * len(results()) and own.index.is_unique
+    published = pl.read_results(pl.project_root() / "published" / "refit.csv")
+    pd.testing.assert_frame_equal(pl.study_results("refit", []), published)
+    with pytest.raises(ArtifactError, match="nothing_such"):
+        pl.study_results("nothing_such", [])

@@ -85,7 +85,8 @@ def test_the_profile_is_results_of_the_contract(tmp_path):
     write_results(table, tmp_path / "x.csv")
     ours = table[table["seed"] == 0].set_index("quantity")["value"]
     n = int(ours["n_couplings"])
-    assert sum(q.startswith("delta_fvu_coupling_") for q in ours.index) == n
+    for kind in ("delta_fvu", "first_order"):
+        assert sum(q.startswith(f"{kind}_coupling_") for q in ours.index) == n
     assert not table[table["seed"] == 1]["quantity"].str.startswith("delta_fvu_coupling").any()
     assert f"removable_mass_{len(EPSILONS) - 1}" in ours and -1 <= ours["gradient_rank"] <= 1
     W = np.linalg.qr(np.random.default_rng(0).normal(size=(9, 9)))[0]

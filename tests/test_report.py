@@ -294,11 +294,13 @@ def test_prediction_figure_shows_every_removal_on_both_axes():
 def test_couplings_figure_places_couplings_by_their_blocks():
     rows = [
         networks([0.3], "delta_fvu_coupling_2"), networks([-0.1], "delta_fvu_coupling_1002"),
+        networks([0.2], "first_order_coupling_2"),
         networks([0.2, 0.4], "removable_mass_0"), networks([0.5, 0.7], "removable_mass_1"),
     ]
     figure, alt = figures.couplings_figure(pd.concat(rows), (0.01, 0.1))
-    above, below = figure.axes[:2]
+    above, gradient, below = figure.axes[:3]
     grid = above.images[0].get_array()
+    assert gradient.images[0].get_array()[0, 2] == 0.2
     assert grid[0, 2] == 0.3 and grid[1, 2] == -0.1 and np.isnan(np.ma.filled(grid, np.nan)[0, 1])
     lines = sorted(tuple(map(float, line.get_ydata())) for line in below.lines)
     assert lines == [(0.2, 0.5), (0.4, 0.7)] and "0.3 at 0.01, 0.6 at 0.1" in alt

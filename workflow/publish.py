@@ -27,12 +27,15 @@ MARKS = "<!-- results: written by workflow/publish.py -->", "<!-- end of results
 SHOWN = {
     "Table 1": "table_1", "Figure 1": "figure_1", "Figure 2": "figure_2", "Section 4": "figure_2"
 }
-# Solutions kept besides, so that a test can recompute some published numbers from weights.
+# Solutions kept besides: those of the chapters beyond the paper, because another machine trains
+# other networks from the same seeds, and one more from which a test recomputes numbers.
 SAMPLES = {
     "open_choices": [
-        f"{task}-dense_orthogonal-64" for task in ("flip_flop", "sine", "integration")
+        f"{task}-dense_orthogonal-64/seed-*.safetensors"
+        for task in ("flip_flop", "sine", "integration")
     ],
-    "copy_grid": ["copy-dense_orthogonal-72", "copy-cayley-72"],
+    "order_gauge": ["copy-dense_orthogonal-72/seed-*.safetensors"],
+    "copy_grid": ["copy-cayley-72/seed-0.safetensors"],
 }
 TITLES = {
     "flip_flop": "flip-flop", "sine": "sine generation", "integration": "integration"
@@ -65,10 +68,13 @@ def to_copy(name: str, out: Path) -> list[tuple[Path, Path]]:
     figure = out / f"figures/{name}.png"
     if figure.is_file():  # tables have none
         pairs.append((figure, PUBLISHED / figure.name))
-    for ensemble in SAMPLES.get(name, ()):
-        place = f"solutions/{ensemble}/seed-0.safetensors"
-        load_solution(out / place)
-        pairs.append((out / place, PUBLISHED / place))
+    for pattern in SAMPLES.get(name, ()):
+        found = sorted((out / "solutions").glob(pattern))
+        if not found:
+            raise WorkflowError(f"no solutions {pattern} in {out / 'solutions'}")
+        for path in found:
+            load_solution(path)
+            pairs.append((path, PUBLISHED / path.relative_to(out)))
     return pairs
 
 
