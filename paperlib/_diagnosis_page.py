@@ -182,10 +182,10 @@ def _table(rows, caption):
         return "".join(f"<{tag}{attribute}>{escape(str(v))}</{tag}>" for v in values)
 
     body = "".join(
-        f"<tr>{cells(values[:1], 'th', ' scope="row"')}{cells(values[1:], 'td')}</tr>"
+        f"<tr>{cells(values[:1], 'th', ' scope=row')}{cells(values[1:], 'td')}</tr>"
         for values in (list(row.values()) for row in rows)
     )
-    head = cells(rows[0], "th", ' scope="col"')
+    head = cells(rows[0], "th", ' scope=col')
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
         f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
@@ -219,8 +219,8 @@ def summary_rows(diagnosis):
 
 def text(diagnosis):
     """The summary, aligned for a terminal, then warnings and notes."""
-    rows = [list(row.values()) for row in summary_rows(diagnosis)]
-    rows.insert(0, list(summary_rows(diagnosis)[0]))
+    found = summary_rows(diagnosis)
+    rows = [list(found[0]), *(list(row.values()) for row in found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -293,7 +293,7 @@ caption {{ text-align: left; font-weight: 600; padding-bottom: 0.4rem; }}
 th, td {{ text-align: left; vertical-align: top; padding: 0.25rem 0.7rem 0.25rem 0;
   border-bottom: 1px solid #ddd; white-space: nowrap; }}
 td:last-child {{ min-width: 12rem; white-space: normal; }}
-th[scope="row"] {{ font-weight: 400; }}
+th[scope=row] {{ font-weight: 400; }}
 summary {{ cursor: pointer; margin: 0.5rem 0; font-weight: 600; }}
 dl {{ display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.1rem 1rem; }}
 dd {{ margin: 0; }}

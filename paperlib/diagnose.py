@@ -385,20 +385,18 @@ def _metric(metric, outputs, what, n_trials):
     return float(got)
 
 
-def _reading(removed, empty, change, tiny, share):
-    if removed == "none":
-        return "unablated"
-    if empty:
-        return "empty"
-    if abs(change) <= tiny:
-        return "changes nothing"
-    if np.isnan(share):
-        return "no controls drawn"
-    if share < 0.05:
-        return f"more than {'nearly ' if share else ''}any random removal of its size"
-    return "no more than random removals of its size" if share < 1 else (
-        "less than any random removal of its size"
-    )
+def _reading(shares):
+    """In words, beside which kinds of control a block's change is large."""
+    as_large = list(shares.index[shares >= 0.05])
+    if not as_large:
+        some = "nearly " if shares.any() else ""
+        return f"more than {some}any random removal of its size"
+    if len(as_large) < len(shares):
+        smaller = ", ".join(kind for kind in shares.index if kind not in as_large)
+        return f"more than {smaller}, but no more than {', '.join(as_large)} removals of its size"
+    if (shares == 1).all():
+        return "less than any random removal of its size"
+    return "no more than random removals of its size"
 
 
 def _summary(table, measure, split):
@@ -410,17 +408,25 @@ def _summary(table, measure, split):
         full = ours[ours["draw"].isna()].set_index("quantity")["value"]
         own = changes[(changes["kind"] == "block") & changes["draw"].notna()]["value"]
         others = changes[changes["kind"] == "order"]["value"]
-        drawn = changes[changes["kind"].isin(CONTROLS)]["value"]
+        drawn = changes[changes["kind"].isin(CONTROLS)]
         # Not finite is as large a change as there is; equal removals differ by rounding.
-        sizes, size = (np.nan_to_num(np.abs(x), nan=np.inf) for x in (drawn, own))
-        share = np.mean(sizes >= size * (1 - 1e-9)) if len(drawn) else np.nan
-        tiny = 1e-12 * max(1, abs(full[measure] - full["change"]))
-        empty = full["removed_mass"] <= split.coordinates.mass_floor
+        sizes, size = (np.nan_to_num(np.abs(x), nan=np.inf) for x in (drawn["value"], own))
+        as_large = pd.Series(sizes >= size * (1 - 1e-9) if len(sizes) else [], dtype=float)
+        if removed == "none":
+            reading = "unablated"
+        elif full["removed_mass"] <= split.coordinates.mass_floor:
+            reading = "empty"
+        elif abs(full["change"]) <= 1e-12 * max(1, abs(full[measure] - full["change"])):
+            reading = "changes nothing"
+        elif drawn.empty:
+            reading = "no controls drawn"
+        else:
+            reading = _reading(as_large.groupby(drawn["kind"].to_numpy(), sort=False).mean())
         rows.append({
             "removed": removed, measure: full[measure], "change": full["change"],
             "removed_mass": full["removed_mass"], "order_low": others.min(),
-            "order_high": others.max(), "control_median": drawn.median(), "control_share": share,
-            "reading": _reading(removed, empty, full["change"], tiny, share),
+            "order_high": others.max(), "control_median": drawn["value"].median(),
+            "control_share": as_large.mean(), "reading": reading,
         })
     return pd.DataFrame(rows)
 
