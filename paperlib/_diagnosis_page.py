@@ -2,13 +2,13 @@
 
 import base64
 import io
+import math
 from html import escape
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from .controls import CONTROLS
@@ -42,10 +42,15 @@ def figure(diagnosis, columns=2):
     with plt.rc_context():  # the house style, without changing the caller's
         use_style()
         # Not through pyplot, which would keep every figure open and show it twice.
-        drawn = Figure((13, 11) if columns == 2 else (6, 21), layout="constrained")
-        axes = drawn.subplots(4 // columns, columns).ravel()
-        for panel, ax in zip((_spectrum, _magnitudes, _changes, _sizes), axes, strict=True):
-            panel(diagnosis, ax)
+        drawn = Figure((13, 11) if columns == 2 else (5.6, 20), layout="constrained")
+        # One by one, so that long labels of one panel do not narrow the others.
+        parts = drawn.subfigures(4 // columns, columns, squeeze=False).ravel()
+        for panel, part in zip((_spectrum, _magnitudes, _changes, _sizes), parts, strict=True):
+            panel(diagnosis, part.subplots())
+            part.legend(
+                *part.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2,
+                fontsize="small",
+            )
     return drawn
 
 
@@ -79,7 +84,6 @@ def _spectrum(diagnosis, ax):
         title=f"eigenvalues, $n_R$ = {split.n_R} of {len(values)}", xlabel=r"Re $\lambda$",
         ylabel=r"Im $\lambda$", aspect="equal", xlim=(-extent, extent), ylim=(-extent, extent),
     )
-    _legend(ax)
 
 
 def _magnitudes(diagnosis, ax):
@@ -103,11 +107,10 @@ def _magnitudes(diagnosis, ax):
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(5, integer=True))
     ax.figure.colorbar(image, ax=ax, label=r"$|T_{ij}|$", extend="min", shrink=0.8)
-    _legend(ax)
 
 
 def _changes(diagnosis, ax):
-    rows, meta = diagnosis.summary.set_index("removed"), diagnosis.meta
+    rows, label = diagnosis.summary.set_index("removed"), measure_label(diagnosis.meta["measure"])
     changes = diagnosis.table[diagnosis.table["quantity"] == "change"]
     for y, removed in enumerate(SUBSETS[1:]):
         row, ours = rows.loc[removed], changes[changes["removed"] == removed]
@@ -127,30 +130,37 @@ def _changes(diagnosis, ax):
             )
         if not np.isfinite(row["change"]):
             ax.annotate("not finite", (0, y), xytext=(4, 0), textcoords="offset points", va="center")
-    known = np.abs(changes["value"][np.isfinite(changes["value"])])
-    largest = known.max() if len(known) and known.max() > 0 else 1.0
-    linear = 10.0 ** (np.floor(np.log10(largest)) - 1)
+    for name, style in {
+        "ablation": {"color": "0.55", "ls": "", "marker": "o", "ms": 9, "mec": "black"},
+        "other orders": {"color": "0.35", "marker": "|", "ms": 8, "lw": 1.6},
+        **{
+            f"control: {kind}": {"color": "0.35", "ls": "", "marker": mark, "ms": 4, "mfc": "none"}
+            for kind, mark in CONTROL_MARKERS.items()
+        },
+    }.items():
+        ax.plot([], [], label=name, **style)
+    known = np.abs(rows["change"][np.isfinite(rows["change"])]).max()
+    linear = 10.0 ** (np.floor(np.log10(known)) - 2) if known > 0 else 1.0
     ax.set_xscale("symlog", linthresh=linear)
+    drawn = np.r_[0, changes["value"], rows["order_low"], rows["order_high"]]
+    low, high = (end(drawn[np.isfinite(drawn)]) for end in (np.min, np.max))
+    ax.set_xlim(min(1.8 * low, -0.3 * linear), max(1.8 * high, 0.3 * linear))
+    # matplotlib's own ticks, one a decade, run into each other.
+    decades = [int(np.log10(max(1.8 * side / linear, 0.1)) + 1) for side in (-low, high)]
+    step = max(1, math.ceil(sum(decades) / 5))
+    ax.set_xticks([0, *(
+        sign * linear * 10.0**k
+        for sign, count in zip((-1, 1), decades, strict=True) for k in range(step - 1, count, step)
+    )])
     ax.axvline(0, color="0.4", lw=0.8)
     ax.set_yticks(range(len(SUBSETS) - 1), [subset_label(s) for s in SUBSETS[1:]])
     ax.set_ylim(len(SUBSETS) - 1.4, -0.6)
     ax.grid(axis="x", color="0.92")
     ax.set_axisbelow(True)
-    label = measure_label(meta["measure"])
     ax.set(
         title=f"change of {label} by what is removed",
-        xlabel=f"change (linear up to ±{linear:g}, logarithmic beyond)",
+        xlabel=f"change (linear within ±{linear:g})",
     )
-    grey = {"color": "0.35", "ls": ""}
-    handles = [
-        Line2D([], [], color="0.55", ls="", marker="o", ms=9, mec="black", label="ablation"),
-        Line2D([], [], color="0.35", marker="|", ms=8, lw=1.6, label="other orders"),
-        *(
-            Line2D([], [], **grey, marker=m, ms=4, mfc="none", label=f"control: {kind}")
-            for kind, m in CONTROL_MARKERS.items()
-        ),
-    ]
-    _legend(ax, handles=handles)
 
 
 def _sizes(diagnosis, ax):
@@ -167,13 +177,6 @@ def _sizes(diagnosis, ax):
     ax.set(title="size of the leading sector", xlabel=r"threshold $\alpha$", ylabel=r"$n_R$")
     ax.set_ylim(0, 1.08 * sectors["n_R"].max())
     ax.grid(axis="y", color="0.92")
-    _legend(ax)
-
-
-def _legend(ax, **handles):
-    """Below the panel, where it hides nothing."""
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "fontsize": "small"}
-    ax.legend(ncols=2, **place, **handles)
 
 
 def _table(rows, caption):
