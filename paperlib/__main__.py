@@ -1,0 +1,127 @@
+"""``python -m paperlib diagnose WEIGHTS DATA``: the ablation profile of a network in a file."""
+
+import argparse
+import hashlib
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+NAMES = ("inputs", "targets", "mask", "h_0")  # of arrays in DATA
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        """One line, and not the usage before it."""
+        self.exit(2, f"paperlib: error: {message}\n")
+
+
+def parser():
+    """The command line's arguments."""
+    top = _Parser(prog="paperlib", description=__doc__.partition(": ")[2])
+    commands = top.add_subparsers(dest="command", required=True, metavar="diagnose")
+    add = commands.add_parser(
+        "diagnose", help="what a trained network loses without each coupling block",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    ).add_argument
+    add("weights", metavar="WEIGHTS", help="a state dict (.pt, .pth), .npz or .safetensors")
+    add(
+        "data", metavar="DATA",
+        help="a .npz with inputs (trial, time, channel), and targets, mask and h_0 if there are any",
+    )
+    add("--out", metavar="FOLDER", default="build/diagnosis", help="where the report is written")
+    add("--alpha", type=float, default=0.9, help="threshold of the leading sector, of the radius")
+    add("--readout", metavar="NAME", help="linear layer of the outputs; 'none': the hidden states")
+    add("--rnn", metavar="NAME", help="recurrent layer, where there are several")
+    add("--convention", choices=("column", "row"), help="of plain arrays: W @ h or h @ W")
+    add("--activation", choices=("tanh", "relu"), help="of the units, which a file does not tell")
+    add("--gate", metavar="NAME", help="of a GRU or LSTM: whose matrix is ablated")
+    add("--leak", metavar="A", type=float, default=1.0, help="time step over time constant")
+    add("--leak-on", choices=("rate", "potential"), default="rate", help="what leaks")
+    add("--orders", metavar="N", type=int, default=20, help="random orders inside the sectors")
+    add("--controls", metavar="N", type=int, default=20, help="random removals of each kind")
+    add("--draw-trials", metavar="N", type=int, default=256, help="trials for orders and controls")
+    add("--seed", metavar="N", type=int, default=0, help="of orders and controls")
+    add("--time-first", action="store_true", help="arrays of DATA are (time, trial, channel)")
+    add("--quiet", action="store_true", help="print nothing but the path of the report")
+    return top
+
+
+def read_data(path, time_first=False):
+    """Arrays of a .npz by name, and the names that mean nothing here.
+
+    Raises
+    ------
+    ValueError
+        If the file is missing, no .npz of plain arrays, or has no inputs.
+    """
+    try:
+        # Opened here: numpy leaves a file that it cannot read open.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            found = {name: stored[name] for name in stored.files if name in NAMES}
+            others = sorted(set(stored.files) - set(found))
+    except FileNotFoundError:
+        raise ValueError(f"{path} does not exist") from None
+    except (AttributeError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{path} cannot be read as a .npz of plain arrays ({error}); write it with "
+            "numpy.savez(path, inputs=…, targets=…)"
+        ) from error
+    if "inputs" not in found:
+        raise ValueError(
+            f"{path} has no array named inputs; it holds {', '.join(others) or 'nothing'}"
+        )
+    for name in ("inputs", "targets", "mask"):
+        if time_first and name in found and found[name].ndim >= 2:
+            found[name] = found[name].swapaxes(0, 1)
+    return found, others
+
+
+def run(arguments):
+    """Diagnose, write the report and say what was found."""
+    from .diagnose import diagnose
+    from .load import load_network
+
+    data, others = read_data(arguments.data, arguments.time_first)
+    readout = False if arguments.readout == "none" else arguments.readout
+    network = load_network(
+        arguments.weights, readout=readout, convention=arguments.convention, rnn=arguments.rnn,
+        activation=arguments.activation, gate=arguments.gate, leak=arguments.leak,
+        leak_on=arguments.leak_on, h_0=data.pop("h_0", None),
+    )
+    found = diagnose(
+        network, **data, alpha=arguments.alpha, orders=arguments.orders,
+        controls=arguments.controls, draw_trials=arguments.draw_trials, seed=arguments.seed,
+        progress=not arguments.quiet and sys.stderr.isatty(),
+    )
+    files = {name: Path(getattr(arguments, name)) for name in ("weights", "data")}
+    read = {k: f"{p.name}, SHA-256 {hashlib.sha256(p.read_bytes()).hexdigest()}" for k, p in files.items()}
+    unused = (f"Not used of {files['data'].name}: {', '.join(others)}.",) if others else ()
+    found = replace(found, meta={**found.meta, **read}, notes=(*found.notes, *unused))
+    report = found.save(arguments.out)
+    if not arguments.quiet:
+        print(found.text() + "\n")
+    print(f"Report: {report}" if not arguments.quiet else report)
+
+
+def main(argv=None):
+    """Run a command; return what the process ends with."""
+    arguments = parser().parse_args(argv)
+    if hasattr(sys.stdout, "reconfigure"):  # a terminal may have no λ or −
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        run(arguments)
+    except (OSError, TypeError, ValueError, RuntimeError, MemoryError) as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        print(f"paperlib: error: {text}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("paperlib: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
