@@ -39,7 +39,7 @@ import pandas as pd
 
 import paperlib as pl
 from paperlib import figures, report
-from paperlib.__main__ import read_trials
+from paperlib.__main__ import read_data
 from paperlib.artifacts import RESULT_COLUMNS
 
 figures.use_style()
@@ -63,7 +63,7 @@ draw_trials = 256  # trials on which orders and controls are measured
 network = pl.load_network(
     pl.project_root() / weights, convention=convention, readout=readout, activation=activation
 )
-trials = read_trials(pl.project_root() / data)
+trials, _ = read_data(pl.project_root() / data)
 diagnosis = pl.diagnose(
     network, **trials, alpha=alpha, orders=orders, controls=controls, draw_trials=draw_trials
 )
@@ -136,7 +136,7 @@ except ValueError as error:
 # %%
 right = pl.load_network(kernels, convention="row", activation="tanh")
 wrong = replace(right, W_hh=right.W_hh.T)
-xor = read_trials(pl.project_root() / "examples/xor_rows.npz")
+xor, _ = read_data(pl.project_root() / "examples/xor_rows.npz")
 rows = []
 for label, each in {"as trained": right, "transposed": wrong}.items():
     found = pl.diagnose(each, **xor, alpha=alpha, orders=orders, controls=controls)
