@@ -24,6 +24,7 @@
 # All but Henrici's and the separation are one for a normal matrix.
 
 # %%
+from collections import Counter
 from time import perf_counter
 
 import numpy as np
@@ -63,6 +64,8 @@ copy_trials = 512  # held-out sequences
 
 # %%
 pl.check_alpha(alpha)  # before it costs a training
+if not checkpoints:
+    raise ValueError("checkpoints: at least one epoch is needed, got none")
 start = perf_counter()
 suite = {} if not train_here else pl.load_suite(
     out, seeds, copy_seeds, construction=construction, n_hidden=n_hidden,
@@ -125,7 +128,7 @@ report.table(pd.DataFrame(rows), "Measures of the trained networks.")
 # %% [markdown]
 # ## Does the damage follow?
 #
-# Rank correlations over networks of one task. With so few networks chance alone gives large ones, so each is beside the largest that chance would give in one of twenty, and the count says how many of all pass it.
+# Rank correlations over networks of one task that trained. With so few networks chance alone gives large ones, so each is beside the largest that chance would give in one of twenty, and the count says how many of all pass it.
 
 # %%
 def chance(n, draws=9999):
@@ -140,11 +143,10 @@ def chance(n, draws=9999):
 
 
 # %%
-rows, passed, total, expected = [], 0, 0, 0.0
+rows, passed, total, expected = [], [], 0, 0.0
 for name in pl.SUITE:
     ours = results[results["task"] == name]
-    if name == "copy":
-        ours = report.of_solved(ours)
+    ours = report.of_solved(ours) if name == "copy" else report.of_trained(ours)
     for measure in DEPARTURES:
         x = pd.Series(report.per_seed(ours, measure))
         row = {"task": name.replace("_", "-"), "measure": measure.replace("_", " ")}
@@ -152,12 +154,18 @@ for name in pl.SUITE:
         for block in ("RR", "CR", "CC"):
             found = x.corr(pd.Series(report.per_seed(ours, "delta_fvu", block)), "spearman")
             row[report.plain_label(block)] = report.number(found, 2)
-            passed += abs(found) > limit + 1e-9
+            if abs(found) > limit + 1e-9:
+                passed.append((name, measure, report.plain_label(block), found))
             total += np.isfinite(found)
             expected += share * np.isfinite(found)
         rows.append({**row, "networks": len(x), "by chance up to": report.number(limit, 2)})
 report.glue({
-    "n_passed": int(passed), "n_total": int(total), "expected": report.number(expected, 2),
+    "n_passed": len(passed), "n_total": int(total), "expected": report.number(expected, 2),
+    "which": "; ".join(
+        f"{m.replace('_', ' ')} with {b} in {n.replace('_', '-')} ({report.number(v, 2)})"
+        for n, m, b, v in passed
+    ) or "none",
+    "n_tasks": max(Counter((m, b) for _, m, b, _ in passed).values(), default=0),
 })
 report.table(pd.DataFrame(rows), "Rank correlation of each measure with the damage of each block.")
 
@@ -193,8 +201,9 @@ report.table(pd.DataFrame(rows), caption)
 #
 # ## Summary
 #
-# Over trained networks {glue:text}`n_passed` of {glue:text}`n_total` rank correlations exceed what chance gives in one of twenty; {glue:text}`expected` would by chance alone.
+# Over trained networks {glue:text}`n_passed` of {glue:text}`n_total` rank correlations exceed what chance gives in one of twenty; {glue:text}`expected` would by chance alone. They are: {glue:text}`which`.
+# The most tasks in which one measure goes with one block are {glue:text}`n_tasks` of four: with so few networks a weak relation cannot be excluded, but none of these measures says across tasks what a block is worth.
 # Over training the damage goes most with {glue:text}`flip_flop_best` in the flip-flop, {glue:text}`sine_best` in sine generation and {glue:text}`integration_best` in integration.
-# These measures know neither the activity nor the readout, and [the accounts that do](subspaces.ipynb) predict more.
+# These measures know neither the activity nor the readout; the accounts that do are on [another page](subspaces.ipynb).
 #
 # **Where next**: [gone, or only turned away?](refit.ipynb)

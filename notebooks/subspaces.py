@@ -24,7 +24,7 @@
 #
 # An ablation takes $\Delta W = W - \tilde W$ away, and with it the drive $\Delta W h_{t-1}$. How much of it acts where the hidden states vary (principal components), or where they covary with the target; how much is written into the rows of `W_hy`; how much of the recurrent drive it is; what one ablated step from an intact state changes in the output.
 #
-# The last account follows the drive along the whole trajectory to first order:
+# The last account follows the drive along the whole trajectory, linear in the change of state:
 #
 # $$\delta_t = (1 - h_t^2) \circ (\tilde W \delta_{t-1} - \Delta W h_{t-1}), \qquad \hat y_t = y_t + W_{hy}\, \delta_t,$$
 #
@@ -85,7 +85,7 @@ tables = [
 results = pl.study_results("subspaces", tables)
 pl.write_results(results, pl.Paths(out).results / "subspaces.csv")
 report.glue({"cost": report.published_cost("subspaces")})
-wide = results.pivot(
+wide = results[results["removed"] != "none"].pivot(
     index=["task", "seed", "removed"], columns="quantity", values="value"
 ).reset_index()
 wide.columns = [c.removeprefix("account_") for c in wide.columns]
@@ -123,9 +123,15 @@ for name in ACCOUNTS:
         x = np.log10(wide[name].clip(1e-6))
         slope, level = np.polyfit(x[known], true[known], 1)
         predicted[name] = slope * x + level
+# What is known without looking at the removal: this block of this task in the known networks.
+cells = true[known].groupby([wide["task"], wide["removed"]]).mean().rename("usual")
+predicted["usual"] = wide.join(cells, on=["task", "removed"])["usual"].fillna(true[known].mean())
+wide["usual"] = predicted["usual"]
+
 # %%
 rows = []
-for name, what in ACCOUNTS.items():
+USUAL = {"usual": "no account: the mean of this block in the known networks of this task"}
+for name, what in (USUAL | ACCOUNTS).items():
     row = {"account": name.replace("_", " "), "what it is": what}
     for which, chosen in (("known", known), ("unseen", ~known)):
         row[f"R², {which}"] = report.number(
@@ -148,23 +154,30 @@ report.table(pd.DataFrame(rows), caption)
 # %%
 drawn = figures.prediction_figure(wide, "clipped", FLOOR)
 figures.publish(drawn, "subspaces", out)
+
+# %%
 rows = []
 for (task, unseen_), cell in wide.groupby(["task", "unseen"], sort=False):
-    chosen = cell.index
+    chosen, ratio = cell.index, cell["clipped"] / cell["delta_fvu"]
     rows.append({
         "task": task.replace("_", "-"), "networks": "unseen" if unseen_ else "known",
         "removals": len(chosen),
-        "R² of the formula": report.number(
-            r_squared(predicted["clipped"][chosen], true[chosen]), 2
-        ),
-        "median of predicted over measured": report.number(
-            (wide["clipped"] / wide["delta_fvu"])[chosen].median(), 2
+        **{
+            f"R² of the {label}": report.number(
+                r_squared(predicted[which][chosen], true[chosen]), 2
+            )
+            for label, which in {"formula": "clipped", "usual value": "usual"}.items()
+        },
+        "predicted over measured, medians": ", ".join(
+            f"{report.plain_label(b)} {report.number(r.median(), 2)}"
+            for b, r in ratio.groupby(cell["removed"])
         ),
     })
     if unseen_:
         report.glue({
             f"{task}_unseen": rows[-1]["R² of the formula"],
-            f"{task}_ratio": rows[-1]["median of predicted over measured"],
+            f"{task}_usual": rows[-1]["R² of the usual value"],
+            f"{task}_ratio": rows[-1]["predicted over measured, medians"],
         })
 report.table(pd.DataFrame(rows), "The formula, task by task.")
 
@@ -175,38 +188,69 @@ report.table(pd.DataFrame(rows), "The formula, task by task.")
 # Damage predicted by the clipped linear response against damage measured, one mark a removal; large: networks that nothing was chosen on. On the line the prediction is right.
 # ```
 #
-# ## Out of sight, or without a role
+# ## Within a block of a task
 #
-# A removal that costs less than a hundredth of the variance is harmless here. If it also removes almost none of the recurrent drive, it was out of sight of the activity; if it removes some and the response says that nothing reaches the output, it is seen and has no role.
+# Much of the damage is known from the task and the block alone. What is left is whether an account says which network loses more by the same removal.
 
 # %%
-harmless = wide[wide["delta_fvu"] < 0.01]
-hidden_ = harmless["drive"] < 0.01
+rows, inside = [], {}
+for (task, removed), cell in wide.groupby(["task", "removed"], sort=False):
+    row = {"task": task.replace("_", "-"), "removed": report.plain_label(removed)}
+    for name in ("mass", "alignment", "clipped"):
+        found = cell[name].corr(cell["delta_fvu"], "spearman")
+        row[name] = report.number(found, 2)
+        inside.setdefault(name, []).append(found)
+    rows.append({**row, "networks": len(cell)})
+report.glue({f"{n}_inside": report.number(np.nanmedian(v), 2) for n, v in inside.items()})
+caption = "Rank correlation with the damage over networks, known and unseen, of one removal."
+report.table(pd.DataFrame(rows), caption)
+
+# %% [markdown]
+# ## Out of sight, or without a role
+#
+# A removal that moves the FVU by less than a hundredth either way is harmless here; networks that failed to train are left out, because they have nothing to lose.
+# A harmless removal is *nearly empty* if its norm is less than a hundredth of that of `W_hh`, *out of sight* if it meets the activity less than a tenth as much as a random matrix of its norm would (the account "alignment"), and else *in sight, without a role*.
+# Whether being out of sight is what makes a removal harmless is told by the harmful ones: how many of them are out of sight too.
+
+# %%
+trained = report.of_trained(results)[["task", "seed"]].drop_duplicates()
+kept = wide.merge(trained, on=["task", "seed"])
+kept["harmless"] = kept["delta_fvu"].abs() < 0.01
+kept["class"] = np.select(
+    [kept["mass"] < 0.01, kept["alignment"] < 0.1], ["nearly empty", "out of sight"], "in sight"
+)
 rows = []
-for (task, removed), cell in harmless.groupby(["task", "removed"], sort=False):
-    total = ((wide["task"] == task) & (wide["removed"] == removed)).sum()
+for (task, removed), cell in kept.groupby(["task", "removed"], sort=False):
+    counts = cell.groupby("class")["harmless"].agg(["sum", "size"])
     rows.append({
         "task": task.replace("_", "-"), "removed": report.plain_label(removed),
-        "harmless in": f"{len(cell)} of {total}",
-        "drive removed": report.range_text(cell["drive"]),
-        "mass removed": report.range_text(cell["mass"]),
-        "out of sight": f"{(cell['drive'] < 0.01).sum()} of {len(cell)}",
+        "removals": len(cell), "alignment": report.range_text(cell["alignment"]),
+        **{
+            f"harmless, of those {c}": f"{counts['sum'].get(c, 0)} of {counts['size'].get(c, 0)}"
+            for c in ("nearly empty", "out of sight", "in sight")
+        },
     })
-report.glue({
-    "n_harmless": len(harmless), "n_hidden": int(hidden_.sum()), "n_all": len(wide),
-})
+for name, cell in kept.groupby("class"):
+    report.glue({f"n_{name.replace(' ', '_')}": f"{cell['harmless'].sum()} of {len(cell)}"})
+for name in {"nearly empty", "out of sight", "in sight"} - set(kept["class"]):
+    report.glue({f"n_{name.replace(' ', '_')}": "none"})
+report.glue({"n_harmless": int(kept["harmless"].sum()), "n_all": len(kept)})
+report.table(pd.DataFrame(rows), "Removals by what they meet, and how many of them are harmless.")
+
+# %%
 of_copy = wide[copy & (wide["removed"] == "CC")]["delta_fvu"]
 report.glue({"copy_CC": report.range_text(of_copy)})
-report.table(pd.DataFrame(rows or [{"task": "none"}]), "Harmless removals.")
 
 # %% [markdown]
 # ## Summary
 #
-# On {glue:text}`n_unseen` removals in {glue:text}`n_networks` networks that it had not seen, the clipped linear response predicts the damage with $R^2$ {glue:text}`clipped_unseen` ({glue:text}`clipped_known` on known ones): flip-flop {glue:text}`flip_flop_unseen`, sine {glue:text}`sine_unseen`, integration {glue:text}`integration_unseen`, copy {glue:text}`copy_unseen`.
-# The aim, nine tenths over all of them, is {glue:text}`aim`; what is predicted is mostly the difference between tasks where a task's own $R^2$ is low.
-# The median prediction is {glue:text}`flip_flop_ratio` of the damage measured in the flip-flop, {glue:text}`copy_ratio` in copy, {glue:text}`sine_ratio` in sine generation and {glue:text}`integration_ratio` in integration; a tangent at the intact state cannot see a state on the other side of a decision, nor an oscillation that drifts out of phase.
-# The mass that the paper divides by explains {glue:text}`mass_unseen`, the share on principal components {glue:text}`pcs_unseen`, the share in the readout {glue:text}`readout_unseen`, one step {glue:text}`one_step_unseen`: what a removal does is decided by how it is carried along the trajectory, not by where it starts or ends.
-# Of {glue:text}`n_harmless` harmless removals among {glue:text}`n_all`, {glue:text}`n_hidden` take away less than a hundredth of the recurrent drive: they were out of sight of the activity.
-# A network that failed to train has little to lose, and its removals count among the harmless ones. Copy's `T_CC` is harmless by replay accuracy; by this measure it costs {glue:text}`copy_CC`.
+# On {glue:text}`n_unseen` removals in {glue:text}`n_networks` networks that it had not seen, the clipped linear response predicts the damage with $R^2$ {glue:text}`clipped_unseen` ({glue:text}`clipped_known` on known ones): flip-flop {glue:text}`flip_flop_unseen`, sine {glue:text}`sine_unseen`, integration {glue:text}`integration_unseen`, copy {glue:text}`copy_unseen`. The aim, nine tenths over all of them, is {glue:text}`aim`.
+# To know only the task and the block, and to answer their mean in the known networks, gives {glue:text}`usual_unseen` (flip-flop {glue:text}`flip_flop_usual`, sine {glue:text}`sine_usual`, integration {glue:text}`integration_usual`, copy {glue:text}`copy_usual`): most of what the formula predicts is which task and which block it is. It is told neither, and works from the weights and the activity of the one network.
+# Among networks that lose the same block in the same task, its rank correlation with the damage is {glue:text}`clipped_inside` in the median, that of the mass {glue:text}`mass_inside` and that of the alignment with the activity {glue:text}`alignment_inside`.
+# Over all tasks and blocks the mass that the paper divides by explains {glue:text}`mass_unseen`, the share on principal components {glue:text}`pcs_unseen`, the share on directions of the target {glue:text}`target_unseen`, the share in the readout {glue:text}`readout_unseen`, the drive {glue:text}`drive_unseen`, one step {glue:text}`one_step_unseen`, the response without its clip {glue:text}`linear_unseen`.
+# Predicted over measured, by block, the formula gives in the flip-flop {glue:text}`flip_flop_ratio`, in copy {glue:text}`copy_ratio`, in sine generation {glue:text}`sine_ratio` and in integration {glue:text}`integration_ratio`: a tangent at the intact state cannot see a state on the other side of a decision, nor an oscillation that drifts out of phase.
+#
+# Of {glue:text}`n_all` removals in networks that trained, {glue:text}`n_harmless` are harmless: {glue:text}`n_nearly_empty` of the nearly empty ones, {glue:text}`n_out_of_sight` of those out of sight and {glue:text}`n_in_sight` of those in sight.
+# Copy's `T_CC` is harmless by replay accuracy; by this measure it costs {glue:text}`copy_CC`.
 #
 # **Where next**: [gone, or only turned away?](refit.ipynb)

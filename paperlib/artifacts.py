@@ -60,7 +60,9 @@ QUANTITIES = {
     "account_mass": "removed ‖ΔW‖_F / ‖W‖_F; this and the next ones: paperlib.response.ACCOUNTS",
     **{
         f"account_{name}": f"the account {name} of a removal"
-        for name in ("pcs", "target", "readout", "drive", "one_step", "linear", "clipped")
+        for name in (
+            "pcs", "target", "readout", "drive", "alignment", "one_step", "linear", "clipped"
+        )
     },
     "n_couplings": "pairs of diagonal blocks",
     "gradient_rank": "rank correlation over couplings of delta_fvu and its first order",
@@ -251,7 +253,13 @@ def study_results(name: str, tables: list[pd.DataFrame]) -> pd.DataFrame:
         As `read_results`.
     """
     if tables:
-        return pd.concat(tables, ignore_index=True)
+        found = pd.concat(tables, ignore_index=True)
+        if found.empty:
+            raise ArtifactError(
+                f"{name} has nothing to measure: none of these networks has couplings (a network "
+                "with a Cayley start has none) or finite weights"
+            )
+        return found
     return read_results(project_root() / "published" / f"{name}.csv")
 
 

@@ -60,7 +60,7 @@ CONTROLS: dict[str, Callable[[Sectors, str, np.random.Generator], np.ndarray]] =
     "gaussian": _gaussian,  # independent normal entries
     "rotated": _rotated,  # the removed matrix in a random orthonormal basis
     "entries": _entries,  # couplings from anywhere in N, at random, up to the same mass
-    "permuted": _permuted,  # the removed couplings, each at another's place
+    "permuted": _permuted,  # the removed couplings, dealt out anew over their places
 }
 
 

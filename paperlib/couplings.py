@@ -100,7 +100,7 @@ def coupling_map(solution, task, n_trials=128, seed=1) -> CouplingMap:
     )
 
 
-def stabilisers(solution, task, worth, epsilons=EPSILONS, steps=64, n_trials=128, seed=1):
+def stabilisers(solution, task, worth, epsilons=EPSILONS, steps=64, n_trials=512, seed=0):
     """How much a network can lose at once: nested sets of couplings, the cheapest ones first.
 
     Parameters
@@ -114,6 +114,7 @@ def stabilisers(solution, task, worth, epsilons=EPSILONS, steps=64, n_trials=128
     steps : int
         Sets that are measured, from no coupling to all.
     n_trials, seed : int
+        Trials on which the sets are measured, others than those of `worth`.
 
     Returns
     -------
@@ -130,7 +131,8 @@ def stabilisers(solution, task, worth, epsilons=EPSILONS, steps=64, n_trials=128
     Notes
     -----
     Couplings go by ``|ΔFVU|`` of each alone, or by that to first order, whichever allows more. A
-    larger set may well exist: neither order knows of interactions.
+    larger set may well exist: neither order knows of interactions. Smaller sets of the same order
+    may exceed an ε that a larger one keeps: what counts is the set that is removed.
     """
     (steps,) = check_counts(steps=steps)
     for epsilon in epsilons:
@@ -156,7 +158,8 @@ def stabilisers(solution, task, worth, epsilons=EPSILONS, steps=64, n_trials=128
 
 
 def coupling_profile(
-    solutions, task, alpha=0.9, n_trials=128, seed=1, steps=64, maps=1, progress=False
+    solutions, task, alpha=0.9, n_trials=128, seed=1, steps=64, maps=1, held_out=512,
+    progress=False,
 ):
     """Stabilisers of every network, and the map of the first ones.
 
@@ -168,6 +171,8 @@ def coupling_profile(
         Written into the rows; where the sectors are plays no part.
     n_trials, seed, steps : int
         As for `coupling_map` and `stabilisers`.
+    held_out : int
+        Trials on which sets of couplings are measured, those of the other pages.
     maps : int
         Networks whose whole map is written.
     progress : bool
@@ -182,7 +187,7 @@ def coupling_profile(
         i < j. Networks without couplings, or that
         are not finite, have no rows.
     """
-    n_trials, steps = check_counts(n_trials=n_trials, steps=steps)
+    n_trials, steps, held_out = check_counts(n_trials=n_trials, steps=steps, held_out=held_out)
     rows = []
     for index, solution in enumerate(tqdm(solutions, desc="couplings", disable=not progress)):
         if not solution.finite:
@@ -191,9 +196,7 @@ def coupling_profile(
         worth = coupling_map(solution, task, n_trials, seed)
         if worth.mass.sum() <= form.mass_floor**2:
             continue
-        mass, kept = stabilisers(
-            solution, task, worth, steps=steps, n_trials=n_trials, seed=seed
-        )
+        mass, kept = stabilisers(solution, task, worth, steps=steps, n_trials=held_out)
         found = {f"removable_mass_{k}": value for k, value in enumerate(mass)}
         found |= {f"kept_couplings_{k}": value for k, value in enumerate(kept)}
         ranks = [np.argsort(np.argsort(x)) for x in (worth.delta_fvu, worth.first_order)]

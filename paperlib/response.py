@@ -1,8 +1,8 @@
 """From a removal to its damage: what of it meets the activity and the readout, and a prediction.
 
 An ablation takes ``ΔW`` away, and with it the drive ``u_t = ΔW h_{t-1}``. The accounts here say how
-much of that meets the directions that matter; `response` follows it through the network to first
-order.
+much of that meets the directions that matter; `response` follows it through the network, linear in
+the change of state.
 """
 
 import numpy as np
@@ -22,6 +22,7 @@ ACCOUNTS = {
     "target": "share of ‖ΔW‖_F² that acts on directions that covary with the target",
     "readout": "share of ‖ΔW‖_F² that writes into the rows of W_hy",
     "drive": "share of the recurrent drive removed, E‖ΔW h‖² / E‖W h‖²",
+    "alignment": "E‖ΔW h‖² over that of a random matrix of its norm, ‖ΔW‖_F² E‖h‖² / n_hidden",
     "one_step": "E‖W_hy (h̃ − h)‖² over the variance of the target, h̃ one ablated step from h",
     "linear": "ΔFVU by the linear response along the whole trajectory",
     "clipped": "the same with hidden states kept between −1 and 1: the formula",
@@ -30,7 +31,7 @@ VARIANCE = 0.95  # of the hidden states, that the principal components hold
 
 
 def response(W_hh, W_without, hidden, clip=True):
-    """First-order change of the hidden states by an ablation, along the intact trajectory.
+    """Change of the hidden states by an ablation, linearised around the intact trajectory.
 
     ``δ_t = (1 − h_t²) ∘ (W̃ δ_{t−1} − ΔW h_{t−1})``, ``δ_0 = 0``: the tangent of tanh at the
     intact state in place of tanh. With ``clip``, ``h_t + δ_t`` is kept between −1 and 1, where
@@ -96,8 +97,9 @@ def accounts_profile(
     Returns
     -------
     DataFrame
-        Columns ``RESULT_COLUMNS``: ``account_<name>`` for each of `ACCOUNTS`, and delta_fvu.
-        Removals of no more than rounding, and networks that are not finite, have no rows.
+        Columns ``RESULT_COLUMNS``: ``account_<name>`` for each of `ACCOUNTS`, and delta_fvu; beside
+        ``removed = "none"`` the fvu as trained. Removals of no more than rounding, and networks
+        that are not finite, have no rows.
 
     Raises
     ------
@@ -113,6 +115,9 @@ def accounts_profile(
         if not solution.finite:
             continue
         split = ordered_schur(solution.W_hh).sectors(alpha)
+        whole = rollout(solution.W_xh, split.coordinates.W, solution.W_hy, inputs)[0].numpy()
+        fvu = metrics.fvu(whole, targets, mask)
+        rows.append((*where(solution, task), alpha, "none", "fvu", fvu))
         for subset in subsets:
             if split.removed_mass(subset) > split.coordinates.mass_floor:
                 found = _accounts(solution, split, subset, inputs, targets, mask)
@@ -150,6 +155,7 @@ def _accounts(solution, split, subset, inputs, targets, mask) -> dict[str, float
         "target": (metrics.frobenius(removed @ target) / size) ** 2,
         "readout": (metrics.frobenius(readout.T @ removed) / size) ** 2,
         "drive": np.sum(drive**2) / np.sum((states @ W.T) ** 2),
+        "alignment": np.sum(drive**2) * len(W) / (size**2 * np.sum(states**2)),
         # FVU of a wrong output is its square over the variance of the target.
         "one_step": metrics.fvu(targets + one_step @ W_hy.T, targets, mask),
         "linear": damage(linear), "clipped": damage(clipped),

@@ -29,7 +29,7 @@ def normal_matrix(n, seed=0):
 @pytest.mark.parametrize("W", [normal_matrix(9), np.linalg.qr(gaussian(8))[0], np.eye(3) * 1e-9])
 def test_a_normal_matrix_is_one_throughout(W):
     assert numerical_radius(W) == pytest.approx(1, abs=1e-9)
-    assert kreiss_constant(W) == pytest.approx(1, abs=0.02) and kreiss_constant(W) <= 1 + 1e-9
+    assert kreiss_constant(W) == pytest.approx(1, abs=1e-6)
     assert transient_growth(W) == pytest.approx(1, abs=1e-9)
 
 
@@ -44,6 +44,25 @@ def test_two_by_two_by_hand(c):
     split = ordered_schur(np.array([[1.0, c], [0.0, 0.25]])).sectors(0.9)
     assert separation(split) == pytest.approx(0.75)
     assert projector_norm(split) == pytest.approx(np.hypot(1, c / 0.75))
+
+
+@pytest.mark.parametrize("c", [3.0, 40.0])
+def test_the_kreiss_constant_in_the_limit_by_hand(c):
+    """[[1, c], [0, 0]]: (z − 1) R(z) → [[1, c], [0, 0]] as z → 1, and nowhere is it larger."""
+    assert kreiss_constant(np.array([[1.0, c], [0.0, 0.0]])) == pytest.approx(np.hypot(1, c))
+
+
+@pytest.mark.parametrize("near", [0.5, 0.99, 0.99999])
+def test_the_kreiss_constant_is_that_of_a_fine_grid(near):
+    """Eigenvalues 1 and, strongly coupled to each other, ``near``; far from both the rest."""
+    W = np.array([[near, 0.3, 0.2], [0, -near, 0.7], [0, 0, 1.0]])
+    found = kreiss_constant(W)
+    best = 0.0
+    for excess in np.logspace(-7, 1, 161):
+        z = (1 + excess) * np.exp(1j * np.linspace(0, np.pi, 721))
+        sizes = np.linalg.svd(z[:, None, None] * np.eye(3) - W, compute_uv=False)[:, -1]
+        best = max(best, (excess / sizes).max())
+    assert best * (1 - 1e-6) <= found <= best * 1.02
 
 
 @pytest.mark.parametrize("seed", range(4))

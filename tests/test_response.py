@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import paperlib as pl
 from paperlib.artifacts import QUANTITIES, write_results
 from paperlib.network import Solution, rollout
 from paperlib.response import ACCOUNTS, accounts_profile, response
@@ -68,6 +69,8 @@ def test_accounts_are_results_and_agree_with_each_other(tmp_path):
     table = accounts_profile([network(), network(seed=1)], TASK, 0.6, n_trials=30)
     write_results(table, tmp_path / "x.csv")
     names = {f"account_{name}" for name in ACCOUNTS}
+    whole, table = table[table["removed"] == "none"], table[table["removed"] != "none"]
+    assert list(whole["quantity"]) == ["fvu", "fvu"]
     assert set(table["quantity"]) == names | {"delta_fvu"} and names <= set(QUANTITIES)
     wide = table.pivot(index=["seed", "removed"], columns="quantity", values="value")
     shares = wide[["account_pcs", "account_target", "account_readout"]]
@@ -86,11 +89,32 @@ def test_a_block_that_misses_the_activity_costs_nothing():
     W_hy = np.eye(3, 4)
     one = network(n=4, W_hh=W_hh, W_xh=W_xh, W_hy=W_hy)
     table = accounts_profile([one], TASK, 0.85, removed="CR", n_trials=40)
-    value = table.set_index("quantity")["value"]
+    value = table.set_index("quantity")["value"].drop("fvu")
     assert value["account_mass"] > 0.3 and value["account_readout"] == pytest.approx(1)
-    for name in ("account_pcs", "account_target", "account_drive", "account_one_step",
+    for name in ("account_pcs", "account_target", "account_drive", "account_alignment",
+                 "account_one_step",
                  "account_linear", "account_clipped", "delta_fvu"):  # fmt: skip
         assert abs(value[name]) < 1e-12, name
+
+
+def test_alignment_and_one_step_by_hand():
+    """Two units, the second one's drive from the first alone: N = W[0, 1] acts on h_2."""
+    W_hh = np.array([[0.9, 0.6], [0.0, 0.5]])
+    W_xh, W_hy = np.array([[1.0, 0, 0], [0, 1.0, 0]]), np.array([[2.0, 0], [0, 0], [0, 0]])
+    one = network(n=2, W_hh=W_hh, W_xh=W_xh, W_hy=W_hy)
+    table = accounts_profile([one], TASK, 0.8, removed="CR", n_trials=30)
+    value = table.set_index("quantity")["value"]
+    inputs, targets, mask = (
+        np.asarray(x, float) for x in TASK.sample(30, pl.generator(1, "evaluation"))
+    )
+    h = rolled(one, one.W_hh, inputs)
+    before = np.concatenate([np.zeros_like(h[:, :1]), h[:, :-1]], axis=1)
+    meets = np.sum((0.6 * before[..., 1]) ** 2) * 2 / (0.36 * np.sum(before**2))
+    assert value["account_alignment"] == pytest.approx(meets)
+    stepped = before @ np.diag([0.9, 0.5]) + inputs @ W_xh.T
+    moved = 2 * (np.tanh(stepped[..., 0]) - h[..., 0])
+    moved = pl.fvu(targets + moved[..., None] * [1.0, 0, 0], targets, mask)
+    assert value["account_one_step"] == pytest.approx(moved)
 
 
 def test_bad_arguments_are_named():
