@@ -104,14 +104,15 @@ class Diagnosis:
             If a file cannot be written.
         """
         out = Path(out)
+        wide = page.png(self)
         record = {**self.meta, "warnings": self.warnings, "notes": self.notes}
         contents = {
             "diagnosis.csv": self.table.to_csv(
                 index=False, float_format="%.17g", lineterminator="\n"
             ),
-            "diagnosis.png": page.png(self),
+            "diagnosis.png": wide,
             "diagnosis.json": json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
-            "report.html": page.document(self),
+            "report.html": page.document(self, wide),
         }
         for name, content in contents.items():
             with write_atomically(out / name) as temporary:
