@@ -232,10 +232,13 @@ def test_outputs_that_blow_up_are_no_number_and_a_warning(measure):
 
 
 def test_an_order_range_wider_than_the_change_is_warned_of():
-    found = diagnose(random_network(20, seed=2), trials(), orders=10, controls=1, alpha=1.0)
-    rows = found.summary.set_index("removed").loc["CC"]
-    wider = rows["order_high"] - rows["order_low"] > abs(rows["change"])
-    assert any("wider than" in warning for warning in found.warnings) == wider
+    found = diagnose(random_network(20, seed=0), trials(), orders=10, controls=1, alpha=0.7)
+    rows, warned = found.summary.set_index("removed"), {}
+    for block, label in (("RR", "T_RR"), ("CC", "T_CC")):
+        warned[block] = any("wider" in text and label in text for text in found.warnings)
+        width = rows["order_high"][block] - rows["order_low"][block]
+        assert warned[block] == (width > abs(rows["change"][block]))
+    assert warned["CC"]
 
 
 NETWORK, INPUTS = random_network(), trials()
@@ -245,6 +248,7 @@ REFUSED = {
     "swapped": ({"inputs": INPUTS.swapaxes(1, 2)}, "inputs.*look swapped"),
     "channels": ({"inputs": trials(n_in=5)}, r"inputs.*\(40, 7, 5\)"),
     "empty": ({"inputs": INPUTS[:0]}, "inputs.*not be empty"),
+    "ragged": ({"inputs": [[1, 2], [3]]}, "inputs must be one array of real numbers"),
     "words": ({"inputs": np.full((3, 2, 2), "a")}, "inputs must be an array of real numbers"),
     "complex": ({"inputs": INPUTS * 1j}, "inputs must be an array of real numbers, got dtype complex"),
     "NaN": ({"inputs": np.where(np.arange(7)[:, None] == 3, np.nan, INPUTS)}, "inputs must be finite.*nan at.*3"),
