@@ -5,6 +5,7 @@ several layers is meant, the caller says so. No file is unpickled.
 """
 
 import pickle
+import re
 import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -19,12 +20,16 @@ from torch.nn.utils.parametrize import is_parametrized
 from .ablation import ablate
 from .artifacts import ArtifactError, load_solution
 from .network import Solution
-from .recurrent import GATES, Gated, Network, as_weights, gate_rows
+from .recurrent import (
+    KINDS, PERMANENT, Gated, Network, as_weights, gate_rows, layer_weights, make_cell, weight_of,
+)
 
 __all__ = ["ablated", "load_network"]
 
 MODULES = torch.nn.RNNBase | torch.nn.RNNCellBase
-HIDDEN = ("weight_hh_l0", "weight_hh")  # of a layer, of a cell
+# Torch's names in a state dict, and those that stand for a weight that is computed from others.
+TORCH = re.compile(r"(weight|bias)_(ih|hh|hr)(_l\d+)?(_reverse)?")
+COMPUTED = re.compile(r"parametrizations\.|weight\w*_(orig|g|v)$")
 # What plain arrays are called: the paper's names first, then others', Keras' and Flax' among them.
 NAMES = {
     "W_xh": ("W_xh", "W_ih", "W_in", "kernel"),
@@ -35,7 +40,8 @@ NAMES = {
     "h_0": ("h_0", "h0"),
 }
 UNSURE = (
-    "Weights do not say what the units are: they are taken for tanh. activation='relu' says otherwise."
+    "Weights do not say what the units are: they are taken for tanh. activation='relu' says "
+    "otherwise.",
 )
 CONVENTIONS = (
     "convention='column' where the network computes W_hh @ h (PyTorch, MATLAB, the paper), "
@@ -52,16 +58,17 @@ def load_network(
     Parameters
     ----------
     source : module, mapping or path
-        A ``torch.nn`` RNN, GRU or LSTM, layer or cell, or a module that contains one; a state dict;
-        a mapping of arrays named as in `NAMES`; a `Solution`; or a file: ``.pt`` or ``.pth`` (a
-        state dict), ``.npz``, ``.safetensors``.
+        A ``torch.nn`` RNN, GRU or LSTM, layer or cell, or a module that contains one; a state dict,
+        also as "state_dict" or "model_state_dict" of a checkpoint; a mapping of arrays named as in
+        `NAMES`; a `Solution`; or a file: ``.pt`` or ``.pth``, ``.npz``, ``.safetensors``.
     convention : {"column", "row"}, optional
         Whether matrices multiply column vectors, ``W_hh @ h``, or row vectors, ``h @ W_hh``.
-        Needed where the names are not torch's; "row" transposes every matrix. A wrong one is
-        refused where shapes tell: a square ``W_xh`` and no readout do not.
-    readout : str, False, array or torch.nn.Linear, optional
-        Which linear layer reads the outputs, by its name in source, or the readout itself; False
-        for none. Needed where several could be meant.
+        Needed where the names are not torch's; "row" transposes every matrix of the source. A wrong
+        one is refused where shapes tell, by ``W_xh`` or ``W_hy``. Nothing tells where n_in =
+        n_hidden and there is no readout or n_out = n_hidden too.
+    readout : str, False, array of shape (n_out, n_hidden) or torch.nn.Linear, optional
+        Which linear layer reads the outputs, by its name in source, or the readout itself, in the
+        place of the source's matrix and bias; False for none. Needed where several could be meant.
     rnn : str, optional
         Which recurrent layer, by its name, where there are several; ``""`` is source itself.
     activation : {"tanh", "relu"}, optional
@@ -83,35 +90,46 @@ def load_network(
         If the network is not of one layer and direction, an argument is missing or contradicts the
         source, or weights are not finite or do not fit each other.
     """
-    if isinstance(source, (Network, Gated)):
-        return source
     if convention not in (None, "column", "row"):
         raise ValueError(f"convention must be 'column' or 'row', got {convention!r}: {CONVENTIONS}")
     options = {"leak": leak, "leak_on": leak_on, "h_0": h_0}
+    if isinstance(source, (Network, Gated)):
+        given = (convention, readout, rnn, activation, gate, h_0)
+        if any(value is not None for value in given) or (leak, leak_on) != (1, "rate"):
+            raise ValueError("source is a network already: further arguments are for weights")
+        return source
     if isinstance(source, (str, Path)):
         source = _read(Path(source))
     if isinstance(source, torch.nn.Module):
         layer, name = _layer(source, rnn)
         activation = _activation(layer, activation)
-        modules = {k: m for k, m in source.named_modules() if isinstance(m, torch.nn.Linear)}
-        tensors = {f"{k}.{p}": v for k, m in modules.items() for p, v in m.named_parameters()}
-        tensors |= {
-            f"{name}.{k}".lstrip("."): getattr(layer, k)
-            for k in dir(layer)
-            if k.startswith(("weight_", "bias_")) and getattr(layer, k) is not None
-        }
-        return _from_torch(tensors, convention, readout, name, activation, gate, options, layer)
+        own = layer_weights(layer)[1]
+        around = _around(source, name, layer.hidden_size)
+        return _from_torch(own, *around, convention, readout, activation, gate, options)
     if isinstance(source, Solution):
-        source, convention = vars(source), convention or "column"
-        source = {name: source[name] for name in ("W_xh", "W_hh", "W_hy")}
-        activation = activation or "tanh"
+        if convention == "row" or activation not in (None, "tanh"):
+            wrong = f"convention={convention!r}, activation={activation!r}"
+            raise ValueError(f"a Solution is of tanh units and of columns: leave out {wrong}")
+        source = {name: getattr(source, name) for name in ("W_xh", "W_hh", "W_hy")}
+        convention, activation = "column", "tanh"
     if not isinstance(source, Mapping):
         raise TypeError(
-            f"source must be a torch module, a mapping of weights or a path, got {type(source).__name__}"
+            "source must be a torch module, a mapping of weights or a path, got "
+            f"{type(source).__name__}"
         )
-    if any(str(key).rpartition(".")[2].startswith("weight_hh") for key in source):
-        return _from_torch(dict(source), convention, readout, rnn, activation, gate, options)
-    return _from_arrays(dict(source), convention, readout, rnn, activation, gate, options)
+    for key in ("state_dict", "model_state_dict"):
+        if isinstance(source.get(key), Mapping):
+            source = source[key]
+    source = {str(key): value for key, value in source.items()}
+    computed = next(filter(COMPUTED.search, source), None)
+    if computed is not None:
+        raise ValueError(
+            f"source holds {computed}, of which a weight is made: give the module, or {PERMANENT}"
+        )
+    if any(key.rpartition(".")[2].startswith("weight_hh") for key in source):
+        found = _from_state(source, rnn)
+        return _from_torch(*found, convention, readout, activation, gate, options, UNSURE)
+    return _from_arrays(source, convention, readout, rnn, activation, gate, options)
 
 
 @contextmanager
@@ -142,16 +160,19 @@ def ablated(network, removed, alpha=0.9, *, rnn=None, gate=None):
     if not isinstance(network, torch.nn.Module):
         if not isinstance(network, (Network, Gated, Solution)):
             raise TypeError(f"network must be a module or a network, got {type(network).__name__}")
+        if rnn is not None or gate not in (None, getattr(network, "gate", None)):
+            raise ValueError(f"rnn={rnn!r} and gate={gate!r} are for modules: leave them out")
         W_hh = ablate(network.W_hh, removed, alpha)
         yield network.replaced(W_hh) if isinstance(network, Gated) else replace(network, W_hh=W_hh)
         return
-    layer, _ = _layer(network, rnn)
-    _check_gate(layer, gate)
-    name = next(name for name in HIDDEN if hasattr(layer, name))
+    layer = _layer(network, rnn)[0]
+    rows = gate_rows(layer_weights(layer)[0], gate, layer.hidden_size)
+    name = "weight_hh_l0" if isinstance(layer, torch.nn.RNNBase) else "weight_hh"
     if is_parametrized(layer, name):
-        raise TypeError(f"{name} is parametrised: it cannot be replaced in place; load_network reads it")
-    weight = getattr(layer, name)
-    rows = slice(None) if gate is None else gate_rows(layer, gate)
+        raise TypeError(
+            f"{name} is parametrised: it cannot be replaced in place; ablate load_network(module)"
+        )
+    weight = weight_of(layer, name)
     W_hh = ablate(as_weights("W_hh", weight[rows], 2), removed, alpha)
     before = weight.detach().clone()
     try:
@@ -166,18 +187,18 @@ def ablated(network, removed, alpha=0.9, *, rnn=None, gate=None):
 def _layer(module, rnn):
     """The recurrent layer of a module, and its name."""
     found = {k: m for k, m in module.named_modules() if isinstance(m, MODULES)}
-    layer = found[_chosen("rnn", rnn, found, "recurrent layer")]
-    name = next(k for k, m in found.items() if m is layer)
-    kind = type(layer).__name__
-    for attribute, usual, why in (
-        ("num_layers", 1, "layers: the analysis is of one recurrent matrix; take one layer out"),
-        ("bidirectional", False, "directions: it has two recurrent matrices that run apart"),
-        ("proj_size", 0, "projected units: what returns is not the hidden state"),
-    ):
-        value = getattr(layer, attribute, usual)
-        if value != usual:
-            raise ValueError(f"{kind} has {attribute} = {value}, not {usual}: several {why}")
-    return layer, name
+    name = _chosen("rnn", rnn, found, "recurrent layer")
+    return found[name], name
+
+
+def _around(module, layer, n_hidden):
+    """Names of what a module holds besides its recurrent layer, and what of it may read out."""
+    linear = {k: m for k, m in module.named_modules() if isinstance(m, torch.nn.Linear)}
+    inside = tuple(f"{name}." if name else "" for name in (layer, *linear))
+    rest = {k for k, _ in module.named_parameters() if not k.startswith(inside)}
+    rest |= {f"{k}.weight" for k in linear}
+    rest |= {f"{k}.bias" for k, m in linear.items() if m.bias is not None}
+    return rest, {k: m for k, m in linear.items() if m.in_features == n_hidden}
 
 
 def _chosen(argument, wanted, found, what):
@@ -195,86 +216,91 @@ def _listed(names) -> str:
 
 
 def _activation(layer, activation):
-    own = getattr(layer, "nonlinearity", None)
+    """Of a module's units; None for gates."""
+    mode = {"RNN_TANH": "tanh", "RNN_RELU": "relu"}.get(getattr(layer, "mode", None))
+    own = getattr(layer, "nonlinearity", mode)
     if own is not None and activation not in (None, own):
         raise ValueError(f"activation={activation!r}, but the module's units are {own}")
     return own or activation
 
 
-def _check_gate(layer, gate) -> None:
-    gates = GATES.get(type(layer).__name__.removesuffix("Cell"))
-    if gates is None and gate is not None:
-        raise ValueError(f"gate={gate!r}: a {type(layer).__name__} has none")
-    if gates is not None:
-        gate_rows(layer, gate)
+def _from_state(source, rnn):
+    """Of a state dict the recurrent layer's weights, the rest and what of it may read out."""
+    cut = {key: key.rpartition(".")[::2] for key in source}
+    cut = {key: (prefix, name) for key, (prefix, name) in cut.items() if TORCH.fullmatch(name)}
+    prefixes = dict.fromkeys(p for p, name in cut.values() if name.startswith("weight_hh"))
+    prefix = _chosen("rnn", rnn, prefixes, "recurrent layer")
+    own = {key: name for key, (p, name) in cut.items() if p == prefix}
+    for mark, why in (("_reverse", "is bidirectional"), ("_hr", "is projected"), ("_l[^0]", None)):
+        name = next((name for name in own.values() if re.search(mark, name)), None)
+        if name is not None:
+            raise ValueError(
+                f"{prefix or 'source'} {why or 'has several layers'} ({name}): the analysis is of "
+                "one recurrent matrix" + ("; take one layer out" if why is None else "")
+            )
+    rest = source.keys() - own.keys()
+    own = {
+        name.removesuffix("_l0"): as_weights(name, source[key], 2 if "weight" in name else 1)
+        for key, name in own.items()
+    }
+    if "weight_ih" not in own:
+        raise ValueError(f"{prefix or 'source'} lacks weight_ih")
+    height, n = own["weight_hh"].shape
+    kind = KINDS.get(height / n)
+    if kind is None:
+        raise ValueError(
+            f"weight_hh has shape ({height}, {n}): neither an RNN's nor a GRU's nor an LSTM's"
+        )
+    for name, value in own.items():
+        if len(value) != height:
+            raise ValueError(
+                f"{name} has shape {value.shape}: beside a weight_hh of ({height}, {n}) its first "
+                f"axis is {height}"
+            )
+    if kind != "RNN" and ("bias_ih" in own) != ("bias_hh" in own):
+        raise ValueError(f"{prefix or 'source'} has one of bias_ih and bias_hh: a {kind} has both")
+    linear = {
+        key.removesuffix(".weight"): (source[key], source.get(key.removesuffix("weight") + "bias"))
+        for key in sorted(rest)
+        if key.endswith(".weight") and np.ndim(source[key]) == 2 and source[key].shape[1] == n
+    }
+    return own, rest, linear
 
 
-def _from_torch(tensors, convention, readout, rnn, activation, gate, options, layer=None):
-    """A network of torch's names, as in a state dict."""
+def _from_torch(own, rest, linear, convention, readout, activation, gate, options, unsure=()):
+    """A network of torch's weights; ``linear`` is what of the rest may be the readout."""
     if convention == "row":
         raise ValueError("convention='row', but torch's weights multiply columns: leave it out")
-    cut = {key: key.rpartition(".") for key in map(str, tensors)}
-    prefixes = list(dict.fromkeys(p for p, _, k in cut.values() if k.startswith("weight_hh")))
-    prefix = _chosen("rnn", rnn, dict.fromkeys(prefixes), "recurrent layer")
-    own = {k: tensors[key] for key, (p, _, k) in cut.items() if p == prefix and k.startswith(("weight_", "bias_"))}
-    for name in own:
-        for part, why in (("_reverse", "bidirectional"), ("_hr_", "projected")):
-            if part in name:
-                raise ValueError(f"{prefix or 'source'} is {why} ({name}): only one recurrent matrix is analysed")
-        if name[-3:] not in ("_l0", "_ih", "_hh"):
-            raise ValueError(
-                f"{prefix or 'source'} has several layers ({name}): the analysis is of one "
-                "recurrent matrix; take one layer out"
-            )
-    own = {
-        k.removesuffix("_l0"): as_weights(k, v, 2 if k.startswith("weight") else 1)
-        for k, v in own.items()
-    }
-    missing = [name for name in ("weight_ih", "weight_hh") if name not in own]
-    if missing:
-        raise ValueError(f"{prefix or 'source'} lacks {missing[0]}")
     height, n = own["weight_hh"].shape
-    kinds = {1: "RNN", 3: "GRU", 4: "LSTM"}
-    if height % n or height // n not in kinds:
-        raise ValueError(f"weight_hh has shape ({height}, {n}): neither an RNN's nor a GRU's nor an LSTM's")
-    kind = kinds[height // n]
-    rest = {key: tensors[key] for key, (p, _, _) in cut.items() if p != prefix}
-    W_hy, b_y, used = _readout(rest, readout, n)
-    remarks = _unused(set(rest) - used)
-    if kind != "RNN":
-        if options["leak"] != 1 or options["h_0"] is not None:
-            raise ValueError(f"leak and h_0 are for plain networks, this is a {kind}")
-        cell = getattr(torch.nn, f"{kind}Cell")(own["weight_ih"].shape[1], n, bias="bias_ih" in own)
-        cell.load_state_dict({k: torch.from_numpy(v) for k, v in own.items()})
-        return Gated(cell, gate, W_hy, b_y, remarks)
-    if gate is not None:
-        raise ValueError(f"gate={gate!r}: a plain RNN has none")
-    if activation is None and layer is None:
-        remarks += (UNSURE,)
-    biases = [own[k] for k in ("bias_ih", "bias_hh") if k in own]
-    return Network(
-        own["weight_ih"], own["weight_hh"], W_hy, sum(biases) if biases else None, b_y,
-        activation=activation or "tanh", remarks=remarks, **options,
-    )
+    kind = KINDS[height // n]
+    gate_rows(kind, gate, n)
+    W_hy, b_y, name = _readout(readout, linear)
+    remarks = _unused(rest - {f"{name}.weight", f"{name}.bias"})
+    own = {k: as_weights(k, v, v.ndim) for k, v in own.items()}
+    if kind == "RNN":
+        biases = [own[k].astype(np.float64) for k in ("bias_ih", "bias_hh") if k in own]
+        return Network(
+            own["weight_ih"], own["weight_hh"], W_hy, sum(biases) if biases else None, b_y,
+            activation=activation or "tanh", remarks=remarks + (() if activation else unsure),
+            **options,
+        )
+    plain = (options["leak"], options["leak_on"]) == (1, "rate") and options["h_0"] is None
+    if activation is not None or not plain:
+        raise ValueError(f"activation, leak, leak_on and h_0 are for plain networks, not a {kind}")
+    return Gated(make_cell(kind, own), gate, W_hy, b_y, remarks)
 
 
-def _readout(tensors, readout, n_hidden):
-    """Matrix and bias of the readout, and the keys they came from."""
-    if readout is False:
-        return None, None, set()
+def _readout(readout, linear):
+    """Matrix, bias and, if it is one of ``linear``, name of the readout."""
+    name = None
+    if readout is False or (readout is None and not linear):
+        return None, None, name
+    if readout is None or isinstance(readout, str):
+        name = _chosen("readout", readout, linear, "linear readout")
+        readout = linear[name]
     if isinstance(readout, torch.nn.Linear):
-        return readout.weight, readout.bias, set()
-    if readout is not None and not isinstance(readout, str):
-        return readout, None, set()
-    found = {
-        key.rpartition(".")[0]: key for key, value in tensors.items()
-        if key.endswith(".weight") and np.ndim(value) == 2 and value.shape[1] == n_hidden
-    }
-    if readout is None and not found:
-        return None, None, set()
-    name = _chosen("readout", readout, found, "linear readout")
-    bias = f"{name}.bias"
-    return tensors[found[name]], tensors.get(bias), {found[name], bias}
+        readout = weight_of(readout, "weight"), readout.bias
+    return (*(readout if isinstance(readout, tuple) else (readout, None)), name)
 
 
 def _unused(keys) -> tuple[str, ...]:
@@ -288,9 +314,8 @@ def _unused(keys) -> tuple[str, ...]:
 
 def _from_arrays(arrays, convention, readout, rnn, activation, gate, options):
     """A network of plain arrays."""
-    for argument, value in {"rnn": rnn, "gate": gate}.items():
-        if value is not None:
-            raise ValueError(f"{argument}={value!r} is for torch modules and state dicts")
+    if rnn is not None or gate is not None:
+        raise ValueError(f"rnn={rnn!r}, gate={gate!r}: they are for torch's modules and weights")
     there = _listed(arrays)
     found = {
         ours: arrays.pop(next(name for name in theirs if name in arrays))
@@ -302,55 +327,53 @@ def _from_arrays(arrays, convention, readout, rnn, activation, gate, options):
                 f"no {name} in the source: it has {there}; name it one of "
                 f"{', '.join(NAMES[name])}"
             )
-    if readout is not None:
-        found["W_hy"], bias, _ = _readout({}, readout, None)
-        found["b_y"] = found.get("b_y") if bias is None else bias
-        if found["W_hy"] is None:
-            del found["W_hy"]
-            found.pop("b_y")
     if convention is None:
         raise ValueError(f"these names do not tell which way the matrices work: say {CONVENTIONS}")
     if options["h_0"] is None:
         options["h_0"] = found.get("h_0")
     found.pop("h_0", None)
-    found = {
-        k: v if v is None else as_weights(k, v, 2 if k.startswith("W") else 1)
-        for k, v in found.items()
-    }
-    turned = {k: v.T if v is not None and v.ndim == 2 else v for k, v in found.items()}
-    other = {"column": "row", "row": "column"}[convention]
-    here, turned = (found, turned) if convention == "column" else (turned, found)
-    if not _fits(here) and _fits(turned):
+    found = {k: as_weights(k, v, 2 if k.startswith("W") else 1) for k, v in found.items()}
+    turned = {k: v.T if v.ndim == 2 else v for k, v in found.items()}
+    here, there = (found, turned) if convention == "column" else (turned, found)
+    if _misfit(here) and not _misfit(there):
+        name, other = _misfit(here), {"column": "row", "row": "column"}[convention]
         raise ValueError(
-            f"W_xh has shape {found['W_xh'].shape} beside a W_hh of {found['W_hh'].shape}: that "
+            f"{name} has shape {found[name].shape} beside a W_hh of {found['W_hh'].shape}: that "
             f"fits convention={other!r}, not {convention!r}"
         )
-    remarks = _unused(map(str, arrays)) if arrays else ()
-    remarks += () if activation else (UNSURE,)
+    if readout is not None:
+        here["W_hy"], here["b_y"], _ = _readout(readout, {})
+    remarks = _unused(arrays) + (() if activation else UNSURE)
     return Network(**here, activation=activation or "tanh", remarks=remarks, **options)
 
 
-def _fits(arrays) -> bool:
-    n = arrays["W_hh"].shape[0]
-    W_hy = arrays.get("W_hy")
-    return arrays["W_xh"].shape[0] == n and (W_hy is None or W_hy.shape[1] == n)
+def _misfit(arrays) -> str | None:
+    """The first matrix that does not fit W_hh."""
+    n = len(arrays["W_hh"])
+    axes = {"W_xh": 0, "W_hy": 1}
+    return next((k for k, axis in axes.items() if k in arrays and arrays[k].shape[axis] != n), None)
 
 
 def _read(path: Path):
     """Weights in a file, as a mapping or a `Solution`."""
-    readers = {".pt": _read_pt, ".pth": _read_pt, ".npz": _read_npz, ".safetensors": _read_safetensors}
-    if path.suffix not in readers:
-        raise ArtifactError(
-            f"{path}: weights are read from {', '.join(readers)}, not from {path.suffix or 'no suffix'!r}"
-        )
+    readers = {
+        ".pt": _read_pt, ".pth": _read_pt, ".npz": _read_npz, ".safetensors": _read_safetensors,
+    }
     if path.is_dir():
         raise ArtifactError(f"{path} is a folder, not a file")
+    if path.suffix not in readers:
+        raise ArtifactError(
+            f"{path}: weights are read from {', '.join(readers)}, not from "
+            + (path.suffix or "a file without suffix")
+        )
     try:
         if path.stat().st_size == 0:
             raise ArtifactError(f"{path} is empty")
         return readers[path.suffix](path)
     except FileNotFoundError:
         raise ArtifactError(f"{path} does not exist") from None
+    except PermissionError as error:
+        raise ArtifactError(f"{path} cannot be read: {error.strerror}") from error
     except ArtifactError:
         raise
     except Exception as error:  # whatever a damaged file makes a reader raise
@@ -368,9 +391,6 @@ def _read_pt(path: Path):
             "because that could run any code. Where you trust it, save the weights alone: "
             "torch.save(model.state_dict(), 'weights.pt')"
         ) from error
-    for key in ("state_dict", "model_state_dict"):
-        if isinstance(loaded, Mapping) and isinstance(loaded.get(key), Mapping):
-            loaded = loaded[key]
     if not isinstance(loaded, Mapping):
         raise ArtifactError(f"{path} holds a {type(loaded).__name__}, not a state dict")
     return loaded

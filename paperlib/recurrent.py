@@ -10,16 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch.nn.utils.parametrize import is_parametrized
 
 __all__ = ["GATES", "Gated", "Network"]
 
-CHUNK_BYTES = 2**25  # of one chunk's states
-ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
+CHUNK_BYTES = 2**23  # of one chunk's states
+ACTIVATIONS = {"tanh": torch.Tensor.tanh_, "relu": torch.Tensor.relu_}  # in place
 # Rows of torch's stacked hidden-to-hidden matrix, by what the gate is called in the literature.
 GATES = {
     "GRU": ("reset", "update", "candidate"),
     "LSTM": ("input", "forget", "candidate", "output"),
 }
+PERMANENT = (
+    "make its weights permanent first (torch.nn.utils.parametrize.remove_parametrizations, "
+    "torch.nn.utils.remove_weight_norm, torch.nn.utils.prune.remove)"
+)
+KINDS = {1: "RNN", 3: "GRU", 4: "LSTM"}  # by how many matrices are stacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +78,10 @@ class Network:
             if getattr(self, name) is not None or name in ("W_xh", "W_hh"):
                 object.__setattr__(self, name, as_weights(name, getattr(self, name), ndim))
         n = self.W_hh.shape[0]
-        fits = {
-            "W_hh": (n, n), "W_xh": (n, self.n_in), "b_h": (n,), "h_0": (n,),
-            "W_hy": (self.n_out, n), "b_y": (self.n_out,),
-        }
-        for name, shape in fits.items():
-            value = getattr(self, name)
-            if value is not None and value.shape != shape:
-                raise ValueError(
-                    f"{name} must have shape {shape} to fit the other weights, got {value.shape}"
-                )
+        check_fit(
+            vars(self), W_hh=(n, n), W_xh=(n, self.n_in), b_h=(n,), h_0=(n,),
+            W_hy=(self.n_out, n), b_y=(self.n_out,),
+        )
         if self.activation not in ACTIVATIONS:
             raise ValueError(
                 f"activation must be one of {', '.join(ACTIVATIONS)}; got {self.activation!r}"
@@ -97,13 +97,13 @@ class Network:
         """In what the network is not that of the paper, and the loader's remarks."""
         found = []
         if any(b is not None and b.any() for b in (self.b_h, self.b_y)):
-            found.append("It has biases, which stay as they are; the paper's networks have none.")
+            found.append("It has biases, which stay as they are: the paper's network has none.")
         if self.h_0 is not None and self.h_0.any():
-            found.append("It starts from a state that is not zero; the paper's networks from zero.")
+            found.append("It starts from a state that is not zero: the paper's does not.")
         if self.leak != 1:
             found.append(
-                f"It leaks (a = {self.leak:g}, on the {self.leak_on}): its Jacobian is not W_hh but "
-                "a mixture with the identity, which has the same Schur vectors and couplings, while "
+                f"It leaks (a = {self.leak:g}, on the {self.leak_on}): its Jacobian is not W_hh "
+                "but a mixture with the identity, of the same Schur vectors and couplings, while "
                 "the order by modulus and the threshold are those of W_hh alone."
             )
         if self.activation == "relu":
@@ -130,32 +130,25 @@ class Network:
             Inputs that are empty, not finite or of other channels, or a matrix that does not fit.
         """
         inputs = as_inputs(inputs, self.n_in)
-        W = torch.from_numpy(as_recurrent(W_hh, self.W_hh)).T
-        W_xh = torch.from_numpy(self.W_xh.astype(np.float64)).T
+        W, W_xh = _double(as_recurrent(W_hh, self.W_hh)).T, _double(self.W_xh).T
         zero = np.zeros(self.n_hidden)
-        b_h, h_0 = (
-            torch.from_numpy(zero if b is None else b.astype(np.float64))
-            for b in (self.b_h, self.h_0)
-        )
+        b_h, h_0 = (_double(zero if b is None else b) for b in (self.b_h, self.h_0))
         f, a, potential = ACTIVATIONS[self.activation], self.leak, self.leak_on == "potential"
-        read = self._reader()
+        read = _reader(self.W_hy, self.b_y)
         outputs = np.empty((*inputs.shape[:2], self.n_out))
         for rows in chunks(len(inputs), self.n_hidden):
-            x = torch.from_numpy(inputs[rows])
-            state = h_0.expand(len(x), -1)
-            h = f(state) if potential else state
-            for t in range(x.shape[1]):
-                drive = torch.addmm(b_h, x[:, t], W_xh).addmm_(h, W)
-                if potential:
-                    state = torch.lerp(state, drive, a)
-                    h = f(state)
+            state = h_0.repeat(len(inputs[rows]), 1)
+            spare, h = torch.empty_like(state), f(state.clone()) if potential else state
+            for t in range(inputs.shape[1]):
+                new = torch.addmm(b_h, _double(inputs[rows, t]), W_xh, out=spare).addmm_(h, W)
+                new = new if potential else f(new)
+                if a == 1:  # lerp_ would make NaN of inf
+                    state, spare = new, state
                 else:
-                    h = f(drive) if a == 1 else torch.lerp(h, f(drive), a)
+                    state.lerp_(new, a)
+                h = f(h.copy_(state)) if potential else state
                 outputs[rows, t] = read(h)
         return outputs
-
-    def _reader(self) -> Callable:
-        return _reader(self.W_hy, self.b_y)
 
 
 class Gated:
@@ -180,23 +173,19 @@ class Gated:
     """
 
     def __init__(self, module, gate, W_hy=None, b_y=None, remarks=()):
-        self.kind = type(module).__name__.removesuffix("Cell")
-        self.gate, self.rows = gate, gate_rows(module, gate)
-        cell = torch.nn.GRUCell if self.kind == "GRU" else torch.nn.LSTMCell
-        own = {k.removesuffix("_l0"): v for k, v in module.state_dict().items()}
-        for name, value in own.items():
-            as_weights(name, value, value.ndim)
-        self._cell = cell(module.input_size, module.hidden_size, bias="bias_ih" in own)
-        self._cell.load_state_dict({k: v.detach().cpu() for k, v in own.items()})
-        self.W_hh = self._cell.weight_hh[self.rows].detach().numpy().copy()
-        self._cell = self._cell.to(torch.float64).requires_grad_(False)
+        self.kind, own = layer_weights(module)
+        self.gate, self.rows = gate, gate_rows(self.kind, gate, module.hidden_size)
+        own = {name: as_weights(name, value, value.ndim) for name, value in own.items()}
+        self.n_hidden, self.n_in = module.hidden_size, module.input_size
+        self._cell = make_cell(self.kind, {k: v.astype(np.float64) for k, v in own.items()})
+        self.W_hh = own["weight_hh"][self.rows]
         self.W_hy = None if W_hy is None else as_weights("W_hy", W_hy, 2)
         self.b_y = None if b_y is None else as_weights("b_y", b_y, 1)
-        self.n_hidden, self.n_in = module.hidden_size, module.input_size
         self.n_out = self.n_hidden if self.W_hy is None else self.W_hy.shape[0]
+        check_fit(vars(self), W_hy=(self.n_out, self.n_hidden), b_y=(self.n_out,))
         self.notes = (
-            f"Beyond the paper: W_hh is that of the gate {gate!r} of a {self.kind}; the other gates "
-            "stay as they are, and so does what its eigenvalues say of the dynamics: little.",
+            f"Beyond the paper: W_hh is that of the gate {gate!r} of a {self.kind}. Its "
+            "eigenvalues alone say little of the dynamics, and the other gates stay as they are.",
             *remarks,
         )
 
@@ -210,40 +199,79 @@ class Gated:
         """Outputs on trials, as `Network.run`."""
         inputs = as_inputs(inputs, self.n_in)
         cell, read = copy.deepcopy(self._cell), _reader(self.W_hy, self.b_y)
-        cell.weight_hh[self.rows] = torch.from_numpy(as_recurrent(W_hh, self.W_hh))
+        cell.weight_hh[self.rows] = _double(as_recurrent(W_hh, self.W_hh))
         outputs = np.empty((*inputs.shape[:2], self.n_out))
         for rows in chunks(len(inputs), 4 * self.n_hidden):
-            x, state = torch.from_numpy(inputs[rows]), None
-            for t in range(x.shape[1]):
-                state = cell(x[:, t], state)
+            state = None
+            for t in range(inputs.shape[1]):
+                state = cell(_double(inputs[rows, t]), state)
                 outputs[rows, t] = read(state[0] if self.kind == "LSTM" else state)
         return outputs
 
 
-def gate_rows(module, gate) -> slice:
-    """Rows of a gate in the stacked ``weight_hh`` of a GRU or LSTM.
-
-    Raises
-    ------
-    ValueError
-        If the gate is none of the module's.
-    """
-    kind = type(module).__name__.removesuffix("Cell")
+def gate_rows(kind, gate, n_hidden) -> slice:
+    """Rows of a gate in the stacked ``weight_hh``; all of a plain RNN's, which has no gate."""
+    if kind == "RNN":
+        if gate is not None:
+            raise ValueError(f"gate={gate!r}: a plain RNN has none")
+        return slice(None)
     if gate not in GATES[kind]:
         raise ValueError(
             f"gate must name the matrix of the {kind} to ablate, one of "
             f"{', '.join(GATES[kind])}; got {gate!r}"
         )
-    start = GATES[kind].index(gate) * module.hidden_size
-    return slice(start, start + module.hidden_size)
+    start = GATES[kind].index(gate) * n_hidden
+    return slice(start, start + n_hidden)
+
+
+def layer_weights(layer) -> tuple[str, dict]:
+    """Kind and weights of torch's RNN, GRU or LSTM, layer or cell, of one layer and direction."""
+    if not isinstance(layer, torch.nn.RNNBase | torch.nn.RNNCellBase):
+        raise TypeError(f"module must be an RNN, GRU or LSTM, got {type(layer).__name__}")
+    for attribute, usual, why in (
+        ("num_layers", 1, "the analysis is of one recurrent matrix; take one layer out"),
+        ("bidirectional", False, "it has two recurrent matrices that run apart"),
+        ("proj_size", 0, "what returns is projected, not the hidden state"),
+    ):
+        value = getattr(layer, attribute, usual)
+        if value != usual:
+            raise ValueError(f"{type(layer).__name__} has {attribute} = {value}: {why}")
+    end = "_l0" if isinstance(layer, torch.nn.RNNBase) else ""
+    names = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if layer.bias else [])]
+    own = {name: weight_of(layer, name + end) for name in names}
+    return KINDS[len(own["weight_hh"]) // layer.hidden_size], own
+
+
+def weight_of(module, name) -> torch.Tensor:
+    """A module's weight, unless a hook computes it: read it is stale, replaced it is undone."""
+    if is_parametrized(module, name):
+        module = copy.deepcopy(module).eval()  # to read one may change its buffers
+    weight = getattr(module, name)
+    if not isinstance(weight, torch.nn.Parameter) and not is_parametrized(module, name):
+        raise TypeError(f"{name} is no parameter: a hook computes it at each call; {PERMANENT}")
+    return weight
+
+
+def make_cell(kind, weights) -> torch.nn.Module:
+    """A cell with arrays as its weights; on "meta" as torch's random numbers are the caller's."""
+    cell = getattr(torch.nn, f"{kind}Cell")(
+        weights["weight_ih"].shape[1], weights["weight_hh"].shape[1], bias="bias_ih" in weights,
+        device="meta",
+    )
+    cell.load_state_dict({k: torch.from_numpy(v) for k, v in weights.items()}, assign=True)
+    return cell.requires_grad_(False)
+
+
+def _double(array) -> torch.Tensor:
+    """A copy in double precision, which torch can take also where the array is read-only."""
+    return torch.from_numpy(np.array(array, dtype=np.float64))
 
 
 def _reader(W_hy, b_y) -> Callable:
     """Outputs of hidden states, shape (trial, n_out)."""
     if W_hy is None:
         return lambda h: h.numpy()
-    W = torch.from_numpy(W_hy.astype(np.float64)).T
-    b = torch.from_numpy(np.zeros(len(W_hy)) if b_y is None else b_y.astype(np.float64))
+    W, b = _double(W_hy).T, _double(np.zeros(len(W_hy)) if b_y is None else b_y)
     return lambda h: torch.addmm(b, h, W).numpy()
 
 
@@ -251,6 +279,18 @@ def chunks(n_trials: int, n_hidden: int):
     """Slices of trials whose states take about `CHUNK_BYTES`."""
     size = max(1, CHUNK_BYTES // (8 * n_hidden))
     return [slice(start, start + size) for start in range(0, n_trials, size)]
+
+
+def check_fit(weights, **shapes) -> None:
+    """Refuse weights that do not fit each other, and a bias of no readout."""
+    if weights["W_hy"] is None and weights["b_y"] is not None:
+        raise ValueError("b_y is the bias of a readout, but there is no W_hy: leave it out")
+    for name, shape in shapes.items():
+        if weights[name] is not None and weights[name].shape != shape:
+            raise ValueError(
+                f"{name} must have shape {shape} to fit the other weights, got "
+                f"{weights[name].shape}"
+            )
 
 
 def check_leak(leak, leak_on) -> None:
@@ -275,10 +315,14 @@ def as_weights(name: str, value, ndim: int) -> np.ndarray:
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided or value.is_quantized:
             raise TypeError(f"{name} is sparse or quantised: make it a dense float array first")
-        if value.dtype == torch.bfloat16:  # numpy has none
-            raise TypeError(f"{name} has dtype bfloat16: cast it to float32 or float64 first")
+        if value.dtype not in (torch.float32, torch.float64):  # numpy has not all of the others
+            dtype = str(value.dtype).removeprefix("torch.")
+            raise TypeError(f"{name} has dtype {dtype}: cast it to float32 or float64 first")
         value = value.detach().cpu().numpy()
-    array = np.array(value)
+    try:
+        array = np.array(value)
+    except ValueError as error:
+        raise TypeError(f"{name} is no array: {error}") from error
     if array.dtype not in (np.float32, np.float64):
         raise TypeError(f"{name} has dtype {array.dtype}: cast it to float32 or float64 first")
     if array.ndim != ndim or array.size == 0:
@@ -290,17 +334,15 @@ def as_weights(name: str, value, ndim: int) -> np.ndarray:
 
 
 def as_recurrent(W_hh, own: np.ndarray) -> np.ndarray:
-    """Another recurrent matrix, checked, or the own one, in double precision."""
-    if W_hh is None:
-        return own.astype(np.float64)
-    W = np.array(W_hh, dtype=np.float64)
-    if W.shape != own.shape or not np.isfinite(W).all():
-        raise ValueError(f"W_hh must be finite and of shape {own.shape}, got shape {W.shape}")
+    """Another recurrent matrix, checked, or the own one."""
+    W = own if W_hh is None else as_weights("W_hh", W_hh, 2)
+    if W.shape != own.shape:
+        raise ValueError(f"W_hh must have shape {own.shape} as the network's own, got {W.shape}")
     return W
 
 
 def as_inputs(inputs, n_in: int) -> np.ndarray:
-    """Inputs as a float64 array (trial, time, n_in), checked.
+    """Inputs as an array (trial, time, n_in) of real numbers, checked.
 
     Raises
     ------
@@ -318,10 +360,10 @@ def as_inputs(inputs, n_in: int) -> np.ndarray:
             f"{inputs.shape}"
         )
     if inputs.shape[2] != n_in:
-        hint = f" (axis {inputs.shape.index(n_in)} has {n_in}: move it last)" * (n_in in inputs.shape)
-        raise ValueError(
-            f"inputs have {inputs.shape[2]} channels, the network takes {n_in}{hint}"
-        )
-    if not np.isfinite(inputs).all():
+        hint = ""
+        if n_in in inputs.shape:
+            hint = f" (axis {inputs.shape.index(n_in)} has {n_in}: move it last)"
+        raise ValueError(f"inputs have {inputs.shape[2]} channels, the network takes {n_in}{hint}")
+    if not np.isfinite([inputs.min(), inputs.max()]).all():  # no temporary as large as inputs
         raise ValueError("inputs hold numbers that are NaN or infinite")
-    return np.ascontiguousarray(inputs, dtype=np.float64)
+    return inputs

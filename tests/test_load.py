@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+import torch.nn.utils.prune
 from torch import nn
 
 import paperlib as pl
@@ -28,10 +29,17 @@ class Model(nn.Module):
         return self.fc(self.rnn(x)[0])
 
 
+def drawn(module):
+    """The module in double precision, with weights of more digits than float32 has."""
+    for weight in module.double().parameters():
+        nn.init.normal_(weight, std=0.4)
+    return module
+
+
 @pytest.fixture
 def model():
     torch.manual_seed(0)
-    return Model().double()
+    return drawn(Model())
 
 
 def outputs(model):
@@ -46,8 +54,62 @@ def same(network, model):
 @pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_module_runs_as_in_torch(nonlinearity, bias):
-    model = Model(nonlinearity=nonlinearity, bias=bias).double()
+    model = drawn(Model(nonlinearity=nonlinearity, bias=bias))
     same(load_network(model), model)
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_a_module_is_left_untouched(kind, batch_first):
+    module = drawn(getattr(nn, kind)(3, 6, batch_first=batch_first))
+    module.weight_hh_l0.requires_grad_(False)
+    module.register_forward_hook(lambda *_: pytest.fail("the module itself was run"))
+    before = {k: v.clone() for k, v in module.state_dict().items()}
+    random_state = torch.get_rng_state()
+    gate = None if kind == "RNN" else "candidate"
+    network = load_network(module, gate=gate)
+    network.run(INPUTS, np.zeros((6, 6)))
+    with ablated(module, "CC", gate=gate):
+        pass
+    assert all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
+    assert module.training and not module.weight_hh_l0.requires_grad
+    assert module.weight_ih_l0.requires_grad and module.weight_ih_l0.grad is None
+    assert torch.equal(torch.get_rng_state(), random_state)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("kind", "gate"), [("RNN", None), ("GRU", "reset"), ("LSTM", "output")])
+def test_the_recurrent_matrix_keeps_its_precision(kind, gate, dtype):
+    module = drawn(getattr(nn, kind)(3, 4)).to(getattr(torch, np.dtype(dtype).name))
+    for source in (module, module.state_dict()):
+        W_hh = load_network(source, gate=gate).W_hh
+        assert W_hh.dtype == dtype
+        stacked = module.weight_hh_l0.detach().numpy()
+        assert any(np.array_equal(W_hh, stacked[i : i + 4]) for i in range(0, len(stacked), 4))
+
+
+def test_the_general_layer_tells_its_units():
+    for mode, activation in {"RNN_RELU": "relu", "RNN_TANH": "tanh"}.items():
+        network = load_network(nn.RNNBase(mode, 3, 4))
+        assert network.activation == activation
+        assert not any("taken for tanh" in note for note in network.notes)
+
+
+def test_a_cell_of_ones_own_with_one_bias_and_more_parameters():
+    state = {"weight_ih": torch.ones(4, 3), "weight_hh": torch.eye(4), "bias_hh": torch.ones(4)}
+    network = load_network(state | {"tau": torch.ones(1), "weight_out": torch.ones(2, 4)})
+    assert np.array_equal(network.b_h, np.ones(4)) and network.W_hy is None
+    assert any("tau, weight_out" in note for note in network.notes)
+    with pytest.raises(ValueError, match="bias_hh has shape .3,.: beside a weight_hh of .4, 4."):
+        load_network(state | {"bias_hh": torch.ones(3)})
+
+
+def test_what_else_a_module_holds_is_said():
+    parts = {"rnn": nn.RNN(3, 4), "conv": nn.Conv1d(4, 2, 1), "emb": nn.Embedding(9, 4)}
+    network = load_network(nn.ModuleDict(parts))
+    assert network.n_out == 4  # neither a convolution nor an embedding is a linear readout
+    assert any("conv.bias, conv.weight, emb.weight" in note for note in network.notes)
+    assert load_network(nn.ModuleDict(parts | {"fc": nn.Linear(4, 2)})).n_out == 2
 
 
 @pytest.mark.parametrize("prefix", ["", "module.", "net.core."])
@@ -75,7 +137,7 @@ def test_a_cell_runs_as_in_torch():
 @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
 def test_a_gated_module_and_its_state_dict_are_one_network(kind):
     torch.manual_seed(0)
-    model = nn.ModuleDict({"core": getattr(nn, kind)(3, 5), "out": nn.Linear(5, 2)}).double()
+    model = drawn(nn.ModuleDict({"core": getattr(nn, kind)(3, 5), "out": nn.Linear(5, 2)}))
     with torch.no_grad():
         states = model["core"](torch.from_numpy(INPUTS).transpose(0, 1))[0]
         expected = model["out"](states).transpose(0, 1).numpy()
@@ -84,6 +146,26 @@ def test_a_gated_module_and_its_state_dict_are_one_network(kind):
         np.testing.assert_allclose(network.run(INPUTS), expected, rtol=0, atol=1e-12)
     with pytest.raises(ValueError, match="gate must name.*candidate"):
         load_network(model)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"bias_hh_l0": None}, {}, "one of bias_ih and bias_hh: a GRU has both"),
+        ({"weight_ih_l0": torch.ones(14, 3)}, {}, r"weight_ih has shape \(14, 3\)"),
+        ({"weight_hh_l0": torch.ones(10, 5)}, {}, "neither an RNN's nor a GRU's"),
+        ({}, {"activation": "relu"}, "for plain networks, not a GRU"),
+        ({}, {"leak": 0.5}, "for plain networks, not a GRU"),
+        ({}, {"leak_on": "potential"}, "for plain networks, not a GRU"),
+        ({}, {"h_0": np.zeros(5)}, "for plain networks, not a GRU"),
+        ({}, {"readout": np.ones((2, 4))}, "W_hy must have shape"),
+    ],
+)
+def test_gated_networks_that_do_not_fit_are_refused(change, options, message):
+    state = nn.GRU(3, 5).state_dict() | change
+    state = {k: v for k, v in state.items() if v is not None}
+    with pytest.raises(ValueError, match=message):
+        load_network(state, gate="reset", **options)
 
 
 def rows(model):
@@ -102,6 +184,15 @@ def test_row_kernels_are_the_transposes(model):
     same(load_network(turned, convention="column"), model)
 
 
+def test_a_readout_that_is_given_is_not_turned(model):
+    plain = {k: v for k, v in rows(model).items() if not k.startswith("dense")}
+    readout = drawn(nn.Linear(6, 6))
+    network = load_network(plain | {"dense_bias": np.ones(2)}, convention="row", readout=readout)
+    model.fc = readout
+    same(network, model)
+    assert load_network(rows(model), convention="row", readout=False).n_out == 6
+
+
 def test_a_wrong_convention_is_refused_where_shapes_tell(model):
     with pytest.raises(ValueError, match=r"convention='row' where it computes h @ W_hh"):
         load_network(rows(model))
@@ -109,6 +200,9 @@ def test_a_wrong_convention_is_refused_where_shapes_tell(model):
         load_network(rows(model), convention="column")
     with pytest.raises(ValueError, match="fits convention='column'"):
         load_network({"W_xh": np.ones((6, 3)), "W_hh": np.eye(6)}, convention="row")
+    square = {"W_xh": np.ones((6, 6)), "W_hh": np.eye(6), "W_hy": np.ones((6, 2))}
+    with pytest.raises(ValueError, match=r"W_hy has shape \(6, 2\) .* fits convention='row'"):
+        load_network(square, convention="column")
     with pytest.raises(ValueError, match="torch's weights multiply columns"):
         load_network(model, convention="row")
     with pytest.raises(ValueError, match="convention must be 'column' or 'row'"):
@@ -122,6 +216,7 @@ def test_a_checkpoint_runs_as_in_torch(model, tmp_path, wrapped, suffix):
     torch.save({wrapped: state, "epoch": 3} if wrapped else state, tmp_path / f"w{suffix}")
     same(load_network(tmp_path / f"w{suffix}"), model)
     same(load_network(str(tmp_path / f"w{suffix}")), model)
+    same(load_network({wrapped: state, 3: "epoch"} if wrapped else state), model)
 
 
 def test_safetensors_and_npz_run_as_in_torch(model, tmp_path):
@@ -141,6 +236,12 @@ def test_a_solution_and_its_file_are_one_network(tmp_path):
         network = load_network(source)
         np.testing.assert_allclose(network.run(INPUTS), one(INPUTS), rtol=0, atol=1e-12)
         assert network.notes == ()
+        for wrong in ({"convention": "row"}, {"activation": "relu"}):
+            with pytest.raises(ValueError, match="a Solution is of tanh units"):
+                load_network(source, **wrong)
+    assert load_network(network) is network
+    with pytest.raises(ValueError, match="source is a network already"):
+        load_network(network, leak=0.5)
 
 
 class Hostile:
@@ -203,6 +304,8 @@ def test_truncated_and_foreign_files_are_named(model, tmp_path, suffix):
         load_network(path)
     with pytest.raises(pl.ArtifactError, match="weights are read from .pt"):
         load_network(tmp_path / "w.h5")
+    with pytest.raises(pl.ArtifactError, match="is a folder"):
+        load_network(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -310,6 +413,12 @@ def test_ablated_restores_after_an_exception_and_nested(model):
     with pytest.raises(ValueError, match="removed must be one of"), ablated(model, "XX"):
         pass
     assert torch.equal(model.rnn.weight_hh_l0, before) and model.rnn.weight_hh_l0.requires_grad
+    optimiser = torch.optim.SGD(model.parameters(), lr=1.0)
+    with ablated(model, "CC"):
+        model(torch.from_numpy(INPUTS)).sum().backward()
+        optimiser.step()
+        assert not torch.equal(model.rnn.weight_hh_l0, before)
+    assert torch.equal(model.rnn.weight_hh_l0, before)
 
 
 def test_ablated_takes_one_gate(model):
@@ -324,9 +433,18 @@ def test_ablated_takes_one_gate(model):
     assert torch.equal(gru.weight_hh_l0, before)
     with pytest.raises(ValueError, match="gate must name"), ablated(gru, "CC"):
         pass
-    with pytest.raises(ValueError, match="a RNN has none"), ablated(model, "CC", gate="update"):
+    with pytest.raises(ValueError, match="a plain RNN has"), ablated(model, "CC", gate="update"):
         pass
+
+    class Renamed(nn.GRU):
+        pass
+
+    with ablated(Renamed(3, 5), "CC", gate="update") as module:
+        assert isinstance(module, Renamed)
     network = load_network(gru, gate="update")
+    with pytest.raises(ValueError, match="gate='reset' are for modules"), \
+            ablated(network, "CC", gate="reset"):
+        pass
     with ablated(network, "CC") as other:
         assert np.array_equal(other.run(INPUTS), network.run(INPUTS, pl.ablate(network.W_hh, "CC")))
 
@@ -337,3 +455,31 @@ def test_a_parametrised_matrix_is_read_but_not_replaced():
     assert np.allclose(np.linalg.svd(load_network(rnn).W_hh)[1], 1)
     with pytest.raises(TypeError, match="weight_hh_l0 is parametrised"), ablated(rnn, "CC"):
         pass
+    with pytest.raises(ValueError, match="holds parametrizations.weight_hh_l0.original"):
+        load_network(rnn.state_dict())
+
+
+@pytest.mark.parametrize("norm", ["weight_norm", "spectral_norm"])
+def test_a_parametrised_readout_is_read_and_left_untouched(model, norm):
+    getattr(nn.utils.parametrizations, norm)(model.fc)
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    network = load_network(model)
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+    same(network, model.eval())
+    with pytest.raises(ValueError, match="holds fc.parametrizations.weight.original"):
+        load_network(model.state_dict())
+
+
+def test_a_pruned_matrix_is_refused_and_an_unused_one_is_not(model):
+    nn.utils.prune.random_unstructured(model.rnn, "weight_hh_l0", 0.3)
+    with pytest.raises(TypeError, match="weight_hh_l0 is no parameter.*prune.remove"):
+        load_network(model)
+    # In its place an ablated matrix would be overwritten at the next call.
+    with pytest.raises(TypeError, match="weight_hh_l0 is no parameter"), ablated(model, "CC"):
+        pass
+    nn.utils.prune.remove(model.rnn, "weight_hh_l0")
+    same(load_network(model), model)
+    nn.utils.prune.random_unstructured(model.fc, "weight", 0.3)
+    with pytest.raises(TypeError, match="weight is no parameter"):
+        load_network(model)
+    assert load_network(model, readout=False).n_out == 6

@@ -70,8 +70,12 @@ def test_outputs_do_not_depend_on_the_chunk(monkeypatch):
 def test_a_gated_network_is_torchs_with_one_gate_exchanged(kind, gate, biases):
     torch.manual_seed(0)
     module = getattr(torch.nn, kind)(3, 4, batch_first=True, bias=biases).double()
+    for weight in module.parameters():
+        torch.nn.init.normal_(weight, std=0.5)  # of more digits than float32 has
     before = {k: v.clone() for k, v in module.state_dict().items()}
+    random_state = torch.get_rng_state()
     network = Gated(module, gate)
+    assert torch.equal(torch.get_rng_state(), random_state)
     x = torch.from_numpy(INPUTS)
     with torch.no_grad():
         np.testing.assert_allclose(network.run(INPUTS), module(x)[0].numpy(), rtol=0, atol=1e-12)
@@ -82,6 +86,8 @@ def test_a_gated_network_is_torchs_with_one_gate_exchanged(kind, gate, biases):
         assert all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
         module.weight_hh_l0[start : start + 4] = torch.from_numpy(other)
         np.testing.assert_allclose(changed, module(x)[0].numpy(), rtol=0, atol=1e-12)
+        module.weight_ih_l0.zero_()  # the network is a copy
+        assert np.array_equal(network.run(INPUTS, other), changed)
     assert np.array_equal(network.replaced(other).run(INPUTS), changed)
     assert network.notes[0].startswith("Beyond the paper")
 
@@ -101,6 +107,7 @@ def test_what_the_paper_has_not_is_said():
         ({"W_hy": np.ones((2, 4))}, "W_hy must have shape"),
         ({"b_h": np.ones(4)}, "b_h must have shape"),
         ({"b_y": np.ones(3)}, "b_y must have shape"),
+        ({"W_hy": None}, "b_y is the bias of a readout, but there is no W_hy"),
         ({"h_0": np.ones((1, 5))}, "h_0 must have 1 axes"),
         ({"W_hh": np.full((5, 5), np.nan)}, "W_hh holds 25 numbers"),
         ({"W_xh": None}, "W_xh has dtype object"),
@@ -108,6 +115,9 @@ def test_what_the_paper_has_not_is_said():
         ({"W_hh": np.ones((5, 5), np.float16)}, "W_hh has dtype float16: cast"),
         ({"W_hh": torch.ones(5, 5).to_sparse()}, "W_hh is sparse"),
         ({"W_hh": torch.ones(5, 5, dtype=torch.bfloat16)}, "W_hh has dtype bfloat16"),
+        ({"W_hh": torch.ones(5, 5).to(torch.float8_e4m3fn)}, "W_hh has dtype float8_e4m3fn"),
+        ({"W_hh": np.eye(5) * 1j}, "W_hh has dtype complex128"),
+        ({"W_xh": [[1.0], [1.0, 2.0]]}, "W_xh is no array"),
         ({"activation": "gelu"}, "activation must be"),
         ({"leak": 0}, "leak must be in"),
         ({"leak": True}, "leak must be in"),
@@ -136,9 +146,55 @@ def test_bad_inputs_are_named(inputs, message):
         Network(**weights()).run(inputs)
 
 
-def test_a_matrix_that_does_not_fit_is_named():
-    with pytest.raises(ValueError, match="W_hh must be finite and of shape"):
-        Network(**weights()).run(INPUTS, np.ones((4, 4)))
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.ones((4, 4)), "W_hh must have shape .5, 5."),
+        (np.full((5, 5), np.inf), "W_hh holds 25 numbers that are NaN or infinite"),
+        (np.eye(5) * 1j, "W_hh has dtype complex128"),
+    ],
+)
+def test_another_matrix_that_does_not_fit_is_named(matrix, message):
+    for network in (Network(**weights()), Gated(torch.nn.GRU(3, 5), "reset")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            network.run(INPUTS, matrix)
+
+
+@pytest.mark.parametrize(
+    ("module", "readout", "message"),
+    [
+        (lambda: torch.nn.RNN(3, 5), {}, "gate='reset': a plain RNN has none"),
+        (lambda: torch.nn.GRU(3, 5, num_layers=2), {}, "num_layers = 2"),
+        (lambda: torch.nn.Linear(3, 5), {}, "module must be an RNN, GRU or LSTM, got Linear"),
+        (lambda: torch.nn.GRU(3, 5), {"W_hy": np.ones((2, 4))}, r"W_hy must have shape \(2, 5\)"),
+        (lambda: torch.nn.GRU(3, 5), {"W_hy": np.ones((2, 5)), "b_y": np.ones(3)}, "b_y must have"),
+        (lambda: torch.nn.GRU(3, 5), {"b_y": np.ones(3)}, "there is no W_hy"),
+    ],
+)
+def test_bad_gated_networks_are_named(module, readout, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        Gated(module(), "reset", **readout)
+
+
+def test_inputs_of_any_type_and_layout_give_the_same_outputs():
+    network = Network(**weights())
+    whole = np.rint(3 * INPUTS)
+    fixed = whole.copy()
+    fixed.flags.writeable = False
+    expected = network.run(whole)
+    for same in (
+        fixed, whole.astype(np.float32), whole.astype(int), torch.from_numpy(whole), whole.tolist(),
+        np.asfortranarray(whole), np.repeat(whole, 2, axis=1)[:, ::2],
+    ):
+        assert np.array_equal(network.run(same), expected)
+
+
+@pytest.mark.parametrize("leak_on", ["rate", "potential"])
+def test_a_relu_network_that_blows_up_reaches_infinity_and_not_nan(leak_on):
+    one = np.ones((1, 1))
+    network = Network(one, 1e200 * one, activation="relu", leak_on=leak_on)
+    outputs = network.run(np.ones((1, 5, 1)))[0, :, 0]
+    assert list(outputs) == [1, 1e200, np.inf, np.inf, np.inf]
 
 
 def test_weights_keep_their_precision_and_are_copies():
