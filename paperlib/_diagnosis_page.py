@@ -247,11 +247,12 @@ def _list(title, items):
     return f"<h2>{title}</h2><ul>{entries}</ul>" if items else ""
 
 
-def body(diagnosis):
-    """Warnings, figure, tables, notes and settings as HTML."""
+def body(diagnosis, wide=None):
+    """Warnings, figure, tables, notes and settings as HTML; ``wide`` spares drawing it again."""
     meta = diagnosis.meta
     wide, narrow = (
-        "data:image/png;base64," + base64.b64encode(png(diagnosis, n)).decode() for n in (2, 1)
+        "data:image/png;base64," + base64.b64encode(image).decode()
+        for image in (wide or png(diagnosis), png(diagnosis, columns=1))
     )
     sectors = [
         {"alpha": f"{row.alpha:g}", "n_R": row.n_R, "n_C": row.n_C, "gap": number(row.alpha_gap, 2)}
@@ -262,15 +263,18 @@ def body(diagnosis):
     settings = "".join(
         f"<dt>{escape(k.replace('_', ' '))}</dt><dd>{escape(str(v))}</dd>" for k, v in flat.items()
     )
+    caption = (
+        "What each removal changes; other orders and controls are measured on the first "
+        f"{meta['draw_trials']} trials"
+    )
     return f"""<p>{meta['network']} of {meta['n_hidden']} units, {meta['trials']} trials of
 {meta['steps']} steps. T_RR couples the leading {meta['n_R']} eigenvalues
 (|λ| ≥ {meta['alpha']:g} ρ) among themselves, T_C→R the others into them, T_CC the others among
-themselves. {escape(_WORDS[meta['measure']])} Orders and controls are measured on the first
-{meta['draw_trials']} trials.</p>
+themselves. {escape(_WORDS[meta['measure']])}</p>
 {_list("Warnings", diagnosis.warnings)}
 <picture><source media="(max-width: 700px)" srcset="{narrow}">
 <img src="{wide}" alt="{escape(alt(diagnosis))}" style="max-width:100%"></picture>
-{_table(summary_rows(diagnosis), "What each removal changes")}
+{_table(summary_rows(diagnosis), caption)}
 {_list("Notes", diagnosis.notes)}
 <details><summary>Sectors at other thresholds</summary>
 {_table(sectors, "Sectors by alpha; gap: distance to the nearest modulus over the spectral radius")}
@@ -278,7 +282,7 @@ themselves. {escape(_WORDS[meta['measure']])} Orders and controls are measured o
 <details><summary>Settings</summary><dl>{settings}</dl></details>"""
 
 
-def document(diagnosis):
+def document(diagnosis, wide=None):
     """The report: one file that asks nothing of the network."""
     title = f"Ablation profile of a network of {diagnosis.meta['n_hidden']} units"
     return f"""<!DOCTYPE html>
@@ -305,7 +309,7 @@ dd {{ margin: 0; }}
 <body>
 <main>
 <h1>{title}</h1>
-{body(diagnosis)}
+{body(diagnosis, wide)}
 </main>
 </body>
 </html>

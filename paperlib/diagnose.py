@@ -104,14 +104,15 @@ class Diagnosis:
             If a file cannot be written.
         """
         out = Path(out)
+        wide = page.png(self)
         record = {**self.meta, "warnings": self.warnings, "notes": self.notes}
         contents = {
             "diagnosis.csv": self.table.to_csv(
                 index=False, float_format="%.17g", lineterminator="\n"
             ),
-            "diagnosis.png": page.png(self),
+            "diagnosis.png": wide,
             "diagnosis.json": json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
-            "report.html": page.document(self),
+            "report.html": page.document(self, wide),
         }
         for name, content in contents.items():
             with write_atomically(out / name) as temporary:
@@ -191,7 +192,7 @@ def diagnose(
         raise TypeError(f"metric must be a function of outputs, got {metric!r}")
     if metric is not None and (targets is not None or mask is not None):
         raise ValueError("metric takes the place of targets and mask: give one or the other")
-    if not hasattr(network, "run"):
+    if not (hasattr(network, "run") and hasattr(network, "W_hh")):
         from .load import load_network
 
         network = load_network(network)
@@ -300,7 +301,10 @@ class _Plan:
 def _array(name, value):
     """Numbers as an array, NumPy's or torch's; anything else is refused by name."""
     value = value.detach().cpu() if hasattr(value, "detach") else value
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be one array of real numbers: {error}") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be an array of real numbers, got dtype {array.dtype}")
     return array
@@ -442,7 +446,7 @@ def _about_the_spectrum(split):
     else:
         nearest = form.moduli[np.abs(form.moduli - alpha * radius).argmin()] / radius
         above = np.floor(100 * nearest + 1e-9) + 1
-        other = (above if nearest >= alpha else min(np.floor(100 * nearest), 100 * alpha)) / 100
+        other = (above if nearest >= alpha else np.floor(100 * nearest)) / 100
         n_other = form.sectors(other).n_R if 0 < other <= 1 else n_R
         if split.alpha_gap < NEAR and n_other != n_R:
             found.append(
@@ -451,10 +455,10 @@ def _about_the_spectrum(split):
             )
     if split.removed_mass(SUBSETS[-1]) <= form.mass_floor:
         return (*found, "W_hh is normal up to rounding: it has no couplings to remove.")
-    if n_R == n:
+    if radius and n_R == n:
         found.append(
-            f"alpha = {alpha:g} puts all {n} coordinates into R, so only T_RR exists; a larger "
-            "alpha may split them."
+            f"alpha = {alpha:g} puts all {n} coordinates into R, so only T_RR exists: the smallest "
+            f"modulus is {number(form.moduli.min() / radius)} of the spectral radius."
         )
     starts = np.array([start for start, _ in form.blocks])
     # Rounding of the stored weights moves the moduli of a normal matrix by up to about this much.
