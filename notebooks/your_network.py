@@ -39,7 +39,6 @@ import pandas as pd
 
 import paperlib as pl
 from paperlib import figures, report
-from paperlib.__main__ import read_data
 from paperlib.artifacts import RESULT_COLUMNS
 
 figures.use_style()
@@ -54,16 +53,17 @@ activation = "tanh"  # or "relu"
 alpha = 0.9  # threshold of R, as a share of the spectral radius
 orders = 20  # random orders inside the sectors
 controls = 20  # random removals of each kind, for each block
-draw_trials = 256  # trials on which orders and controls are measured
+draw_trials = 512  # trials on which orders and controls are measured
 
 # %% [markdown]
 # ## The profile
 
 # %%
+trials, _ = pl.read_trials(pl.project_root() / data)
 network = pl.load_network(
-    pl.project_root() / weights, convention=convention, readout=readout, activation=activation
+    pl.project_root() / weights, convention=convention, readout=readout,
+    activation=activation, h_0=trials.pop("h_0", None),
 )
-trials, _ = read_data(pl.project_root() / data)
 diagnosis = pl.diagnose(
     network, **trials, alpha=alpha, orders=orders, controls=controls, draw_trials=draw_trials
 )
@@ -136,7 +136,7 @@ except ValueError as error:
 # %%
 right = pl.load_network(kernels, convention="row", activation="tanh")
 wrong = replace(right, W_hh=right.W_hh.T)
-xor, _ = read_data(pl.project_root() / "examples/xor_rows.npz")
+xor, _ = pl.read_trials(pl.project_root() / "examples/xor_rows.npz")
 rows = []
 for label, each in {"as trained": right, "transposed": wrong}.items():
     found = pl.diagnose(each, **xor, alpha=alpha, orders=orders, controls=controls)

@@ -35,7 +35,7 @@ from .curriculum import (
 )
 from .departure import departure_profile
 from .diagnose import Diagnosis, diagnose
-from .load import ablated, load_network
+from .load import ablated, load_network, read_trials
 from .metrics import fvu, replay_accuracy, replay_by_lag, s_dt
 from .network import Solution, rollout
 from .recurrent import GATES, Gated, Network
@@ -56,7 +56,7 @@ __all__ = [
     "dense_default", "dense_normal", "dense_orthogonal", "departure_profile", "diagnose",
     "figures", "fvu", "generator", "load_network", "load_or_train", "load_solution", "load_suite",
     "make_construction", "make_task", "order_draws", "order_gaps", "ordered_schur",
-    "project_root", "read_results", "refit_profile", "refit_readout", "replay_accuracy",
+    "project_root", "read_results", "read_trials", "refit_profile", "refit_readout", "replay_accuracy",
     "replay_by_lag", "report", "reported", "response", "rollout", "s_dt", "save_solution",
     "study_results", "train", "train_copy", "training_sequences", "variant_scores",
     "write_results",

@@ -3,13 +3,8 @@
 import argparse
 import hashlib
 import sys
-import zipfile
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-
-NAMES = ("inputs", "targets", "mask", "h_0")  # of arrays in DATA
 
 
 class _Parser(argparse.ArgumentParser):
@@ -42,49 +37,19 @@ def parser():
     add("--leak-on", choices=("rate", "potential"), default="rate", help="what leaks")
     add("--orders", metavar="N", type=int, default=20, help="random orders inside the sectors")
     add("--controls", metavar="N", type=int, default=20, help="random removals of each kind")
-    add("--draw-trials", metavar="N", type=int, default=256, help="trials for orders and controls")
+    add("--draw-trials", metavar="N", type=int, default=512, help="trials for orders and controls")
     add("--seed", metavar="N", type=int, default=0, help="of orders and controls")
     add("--time-first", action="store_true", help="arrays of DATA are (time, trial, channel)")
     add("--quiet", action="store_true", help="print nothing but the path of the report")
     return top
 
 
-def read_data(path, time_first=False):
-    """Arrays of a .npz by name, and the names that mean nothing here.
-
-    Raises
-    ------
-    ValueError
-        If the file is missing, no .npz of plain arrays, or has no inputs.
-    """
-    try:
-        # Opened here: numpy leaves a file that it cannot read open.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            found = {name: stored[name] for name in stored.files if name in NAMES}
-            others = sorted(set(stored.files) - set(found))
-    except FileNotFoundError:
-        raise ValueError(f"{path} does not exist") from None
-    except (AttributeError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} cannot be read as a .npz of plain arrays ({error}); write it with "
-            "numpy.savez(path, inputs=…, targets=…)"
-        ) from error
-    if "inputs" not in found:
-        raise ValueError(
-            f"{path} has no array named inputs; it holds {', '.join(others) or 'nothing'}"
-        )
-    for name in ("inputs", "targets", "mask"):
-        if time_first and name in found and found[name].ndim >= 2:
-            found[name] = found[name].swapaxes(0, 1)
-    return found, others
-
-
 def run(arguments):
     """Diagnose, write the report and say what was found."""
     from .diagnose import diagnose
-    from .load import load_network
+    from .load import load_network, read_trials
 
-    data, others = read_data(arguments.data, arguments.time_first)
+    data, others = read_trials(arguments.data, arguments.time_first)
     readout = False if arguments.readout == "none" else arguments.readout
     network = load_network(
         arguments.weights, readout=readout, convention=arguments.convention, rnn=arguments.rnn,
@@ -97,7 +62,10 @@ def run(arguments):
         progress=not arguments.quiet and sys.stderr.isatty(),
     )
     files = {name: Path(getattr(arguments, name)) for name in ("weights", "data")}
-    read = {k: f"{p.name}, SHA-256 {hashlib.sha256(p.read_bytes()).hexdigest()}" for k, p in files.items()}
+    read = {
+        name: f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        for name, path in files.items()
+    }
     unused = (f"Not used of {files['data'].name}: {', '.join(others)}.",) if others else ()
     found = replace(found, meta={**found.meta, **read}, notes=(*found.notes, *unused))
     report = found.save(arguments.out)

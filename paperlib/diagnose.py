@@ -130,7 +130,7 @@ class Diagnosis:
 
 def diagnose(
     network, inputs, targets=None, mask=None, *, metric=None, alpha=0.9, alphas=None, orders=20,
-    controls=20, draw_trials=256, seed=0, progress=False,
+    controls=20, draw_trials=512, seed=0, progress=False,
 ):
     """Measure a network under every subset of removed couplings, other orders and controls.
 

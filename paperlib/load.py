@@ -7,6 +7,7 @@ several layers is meant, the caller says so. No file is unpickled.
 import pickle
 import re
 import warnings
+import zipfile
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,7 +25,7 @@ from .recurrent import (
     KINDS, PERMANENT, Gated, Network, as_weights, gate_rows, layer_weights, make_cell, weight_of,
 )
 
-__all__ = ["ablated", "load_network"]
+__all__ = ["ablated", "load_network", "read_trials"]
 
 MODULES = torch.nn.RNNBase | torch.nn.RNNCellBase
 # Torch's names in a state dict, and those that stand for a weight that is computed from others.
@@ -39,6 +40,7 @@ NAMES = {
     "b_y": ("b_y", "b_out", "dense_bias"),
     "h_0": ("h_0", "h0"),
 }
+ARRAYS = ("inputs", "targets", "mask", "h_0")  # of a file of trials
 UNSURE = (
     "Weights do not say what the units are: they are taken for tanh. activation='relu' says "
     "otherwise.",
@@ -182,6 +184,50 @@ def ablated(network, removed, alpha=0.9, *, rnn=None, gate=None):
     finally:
         with torch.no_grad():
             weight.copy_(before)
+
+
+def read_trials(path, time_first=False):
+    """Arrays of a .npz by name, and the names that mean nothing here.
+
+    Parameters
+    ----------
+    path : path
+        With ``inputs`` (trial, time, channel) and, if there are any, targets, mask and h_0.
+    time_first : bool
+        Whether its arrays are (time, trial, channel).
+
+    Returns
+    -------
+    arrays : dict of ndarray
+        As `paperlib.diagnose` takes them; h_0 is for `load_network`.
+    others : list of str
+        Names of arrays that are not used.
+
+    Raises
+    ------
+    ArtifactError
+        If the file is missing, no .npz of plain arrays, or has no inputs.
+    """
+    try:
+        # Opened here: numpy leaves a file that it cannot read open.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            found = {name: stored[name] for name in stored.files if name in ARRAYS}
+            others = sorted(set(stored.files) - set(found))
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} does not exist") from None
+    except (AttributeError, EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ArtifactError(
+            f"{path} cannot be read as a .npz of plain arrays ({error}); write it with "
+            "numpy.savez(path, inputs=…, targets=…)"
+        ) from error
+    if "inputs" not in found:
+        raise ArtifactError(
+            f"{path} has no array named inputs; it holds {', '.join(others) or 'nothing'}"
+        )
+    for name in ("inputs", "targets", "mask"):
+        if time_first and name in found and found[name].ndim >= 2:
+            found[name] = found[name].swapaxes(0, 1)
+    return found, others
 
 
 def _layer(module, rnn):
