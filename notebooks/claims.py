@@ -106,6 +106,27 @@ report.table(shown, "Verdicts that would be others, with our value behind each."
 # Numbers without `T_RR` or `T_CC` are those of the stated order inside the sectors; judged again in {glue:text}`order_gauge.ipynb::orders:s` random orders, {glue:text}`order_gauge.ipynb::n_moved:s` of {glue:text}`order_gauge.ipynb::n_claims:s` verdicts [depend on it](order_gauge.ipynb).
 # What is *true by construction* was not tested by anybody: it says that nothing was removed.
 #
+# ## On another machine
+#
+# Training is chaotic: from the same seeds another processor trains [other networks](../book/rerun.md). The results were first published from one machine and later made anew on another, by the same rules; `published/elsewhere/claims.csv` keeps the first verdicts.
+
+# %%
+there = pd.read_csv(pl.project_root() / "published" / "elsewhere" / "claims.csv")
+both = verdicts.merge(there, on="id", suffixes=("", "_there"))
+rows = [
+    {
+        "claim": row.claim, "here": f"{row.verdict}, {report.number(row.ours)}",
+        "there": f"{row.verdict_there}, {report.number(row.ours_there)}",
+    }
+    for row in both[both["verdict"] != both["verdict_there"]].itertuples()
+]
+report.glue({"n_elsewhere": len(rows), "n_both": len(both)})
+shown = pd.DataFrame(rows or [{"claim": "none"}])
+report.table(shown, "Verdicts that differ between two machines, with the value behind each.")
+
+# %% [markdown]
+# {glue:text}`n_elsewhere` of {glue:text}`n_both` verdicts differ, which is about what the choice of networks is worth.
+#
 # ## All numbers at a glance
 
 # %%
@@ -134,6 +155,7 @@ report.table(pd.DataFrame(rows), "The rules, fixed before any verdict was seen."
 #
 # {glue:text}`n_reproduced` of {glue:text}`n_claims` claims are reproduced here, {glue:text}`n_same_direction` more in direction; {glue:text}`n_not_reproduced` are not.
 # A verdict is one of our networks under our reading of each task, and the readings are part of it.
+# On another machine, whose networks are others, {glue:text}`n_elsewhere` of the verdicts were others.
 # {glue:text}`n_moved` verdicts would be others if networks that failed to train were left out, or if removing nothing counted as costing nothing per mass.
 # No rule and no margin was changed after a verdict was seen; the means of earlier, smaller ensembles were known when they were written.
 #

@@ -233,7 +233,7 @@ for (task, removed), cell in kept.groupby(["task", "removed"], sort=False):
 for name, cell in kept.groupby("class"):
     report.glue({f"n_{name.replace(' ', '_')}": f"{cell['harmless'].sum()} of {len(cell)}"})
 for name in {"nearly empty", "out of sight", "in sight"} - set(kept["class"]):
-    report.glue({f"n_{name.replace(' ', '_')}": "none"})
+    report.glue({f"n_{name.replace(' ', '_')}": "0 of 0"})
 report.glue({"n_harmless": int(kept["harmless"].sum()), "n_all": len(kept)})
 report.table(pd.DataFrame(rows), "Removals by what they meet, and how many of them are harmless.")
 
@@ -251,6 +251,7 @@ report.glue({"copy_CC": report.range_text(of_copy)})
 # Predicted over measured, by block, the formula gives in the flip-flop {glue:text}`flip_flop_ratio`, in copy {glue:text}`copy_ratio`, in sine generation {glue:text}`sine_ratio` and in integration {glue:text}`integration_ratio`: a tangent at the intact state cannot see a state on the other side of a decision, nor an oscillation that drifts out of phase.
 #
 # Of {glue:text}`n_all` removals in networks that trained, {glue:text}`n_harmless` are harmless: {glue:text}`n_nearly_empty` of the nearly empty ones, {glue:text}`n_out_of_sight` of those out of sight and {glue:text}`n_in_sight` of those in sight.
+# So where a removal is harmless by this measure, look first at how much it removes.
 # Copy's `T_CC` is harmless by replay accuracy; by this measure it costs {glue:text}`copy_CC`.
 #
 # **Where next**: [gone, or only turned away?](refit.ipynb)
