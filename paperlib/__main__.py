@@ -29,7 +29,7 @@ def parser():
     add("weights", metavar="WEIGHTS", help="a state dict (.pt, .pth), .npz or .safetensors")
     add(
         "data", metavar="DATA",
-        help="a .npz with inputs (trial, time, channel), and targets, mask and h_0 if there are any",
+        help="a .npz with inputs (trial, time, channel), and targets, mask, h_0 if there are any",
     )
     add("--out", metavar="FOLDER", default="build/diagnosis", help="where the report is written")
     add("--alpha", type=float, default=0.9, help="threshold of the leading sector, of the radius")
@@ -97,7 +97,10 @@ def run(arguments):
         progress=not arguments.quiet and sys.stderr.isatty(),
     )
     files = {name: Path(getattr(arguments, name)) for name in ("weights", "data")}
-    read = {k: f"{p.name}, SHA-256 {hashlib.sha256(p.read_bytes()).hexdigest()}" for k, p in files.items()}
+    read = {
+        name: f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        for name, path in files.items()
+    }
     unused = (f"Not used of {files['data'].name}: {', '.join(others)}.",) if others else ()
     found = replace(found, meta={**found.meta, **read}, notes=(*found.notes, *unused))
     report = found.save(arguments.out)
