@@ -34,7 +34,8 @@ def alt(diagnosis):
         f"Four panels. Eigenvalues in the complex plane, {split.n_R} of {split.coordinates.n} in "
         f"the leading sector at alpha = {split.alpha:g}. Magnitudes of T with the coupling blocks "
         f"framed. Change of {measure_label(diagnosis.meta['measure'])} without each subset: "
-        f"{changes}. Size of the leading sector over alpha, from {sizes.max()} down to {sizes.min()}."
+        f"{changes}. Size of the leading sector over alpha, "
+        f"from {sizes.max()} down to {sizes.min()}."
     )
 
 
