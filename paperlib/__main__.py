@@ -24,7 +24,7 @@ def parser():
     add("weights", metavar="WEIGHTS", help="a state dict (.pt, .pth), .npz or .safetensors")
     add(
         "data", metavar="DATA",
-        help="a .npz with inputs (trial, time, channel), and targets, mask and h_0 if there are any",
+        help="a .npz with inputs (trial, time, channel), and targets, mask, h_0 if there are any",
     )
     add("--out", metavar="FOLDER", default="build/diagnosis", help="where the report is written")
     add("--alpha", type=float, default=0.9, help="threshold of the leading sector, of the radius")

@@ -17,6 +17,9 @@ from .report import QUANTITY_LABELS, number, plain_label, range_text
 from .schur import SUBSETS
 
 
+BLOCKS = ("RR", "CR", "CC")
+
+
 def measure_label(name):
     """Name of a measure as pages show it."""
     return QUANTITY_LABELS.get(name, name)
@@ -28,10 +31,11 @@ def alt(diagnosis):
     changes = ", ".join(f"{plain_label(s)} {number(rows[s])}" for s in SUBSETS[1:])
     sizes = diagnosis.sectors["n_R"]
     return (
-        f"Four panels. Eigenvalues in the complex plane, {split.n_R} of {split.coordinates.n} in the "
-        f"leading sector at alpha = {split.alpha:g}. Magnitudes of T with the coupling blocks framed. "
-        f"Change of {measure_label(diagnosis.meta['measure'])} without each subset: {changes}. Size "
-        f"of the leading sector over alpha, from {sizes.max()} down to {sizes.min()}."
+        f"Four panels. Eigenvalues in the complex plane, {split.n_R} of {split.coordinates.n} in "
+        f"the leading sector at alpha = {split.alpha:g}. Magnitudes of T with the coupling blocks "
+        f"framed. Change of {measure_label(diagnosis.meta['measure'])} without each subset: "
+        f"{changes}. Size of the leading sector over alpha, "
+        f"from {sizes.max()} down to {sizes.min()}."
     )
 
 
@@ -64,7 +68,8 @@ def png(diagnosis, columns=2):
 def _spectrum(diagnosis, ax):
     split = diagnosis.split
     values, radius = split.coordinates.eigenvalues, split.coordinates.spectral_radius
-    leading, circle = np.arange(len(values)) < split.n_R, np.exp(2j * np.pi * np.linspace(0, 1, 400))
+    leading = np.arange(len(values)) < split.n_R
+    circle = np.exp(2j * np.pi * np.linspace(0, 1, 400))
     ax.plot(circle.real, circle.imag, color="0.75", lw=1, label="unit circle")
     threshold = split.alpha * radius * circle
     ax.plot(
@@ -129,7 +134,7 @@ def _changes(diagnosis, ax):
                 color="0.35", mfc="none", alpha=0.6, zorder=2,
             )
         if not np.isfinite(row["change"]):
-            ax.annotate("not finite", (0, y), xytext=(4, 0), textcoords="offset points", va="center")
+            ax.annotate(" not finite", (0, y), va="center")
     for name, style in {
         "ablation": {"color": "0.55", "ls": "", "marker": "o", "ms": 9, "mec": "black"},
         "other orders": {"color": "0.35", "marker": "|", "ms": 8, "lw": 1.6},
@@ -236,8 +241,8 @@ def text(diagnosis):
 _WORDS = {
     "fvu": "FVU is the fraction of the targets' variance that the outputs leave unexplained: 0 is "
     "perfect, 1 as good as always answering the mean.",
-    "discrepancy": "The discrepancy is the mean squared distance to the unablated network's outputs "
-    "over their variance: 0 is no change, 1 as far as their mean.",
+    "discrepancy": "The discrepancy is the mean squared distance to the unablated network's "
+    "outputs over their variance: 0 is no change, 1 as far as their mean.",
     "metric": "The measure is the metric that was given; only its changes are judged.",
 }
 
@@ -256,16 +261,12 @@ def body(diagnosis, wide=None):
     )
     sectors = [
         {"alpha": f"{row.alpha:g}", "n_R": row.n_R, "n_C": row.n_C, "gap": number(row.alpha_gap, 2)}
-        | {f"mass of {plain_label(b)}": number(getattr(row, f"mass_{b}")) for b in BLOCK_LABELS if b != "none"}
+        | {f"mass of {plain_label(b)}": number(getattr(row, f"mass_{b}")) for b in BLOCKS}
         for row in diagnosis.sectors.itertuples()
     ]
     flat = {k: v for k, v in meta.items() if k != "versions"} | meta["versions"]
     settings = "".join(
         f"<dt>{escape(k.replace('_', ' '))}</dt><dd>{escape(str(v))}</dd>" for k, v in flat.items()
-    )
-    caption = (
-        "What each removal changes; other orders and controls are measured on the first "
-        f"{meta['draw_trials']} trials"
     )
     return f"""<p>{meta['network']} of {meta['n_hidden']} units, {meta['trials']} trials of
 {meta['steps']} steps. T_RR couples the leading {meta['n_R']} eigenvalues
@@ -274,7 +275,8 @@ themselves. {escape(_WORDS[meta['measure']])}</p>
 {_list("Warnings", diagnosis.warnings)}
 <picture><source media="(max-width: 700px)" srcset="{narrow}">
 <img src="{wide}" alt="{escape(alt(diagnosis))}" style="max-width:100%"></picture>
-{_table(summary_rows(diagnosis), caption)}
+<p>Other orders and controls are measured on the first {meta['draw_trials']} trials.</p>
+{_table(summary_rows(diagnosis), "What each removal changes")}
 {_list("Notes", diagnosis.notes)}
 <details><summary>Sectors at other thresholds</summary>
 {_table(sectors, "Sectors by alpha; gap: distance to the nearest modulus over the spectral radius")}

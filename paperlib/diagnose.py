@@ -25,7 +25,7 @@ from .training import check_counts, check_seeds, is_number
 
 __all__ = ["Diagnosis", "diagnose"]
 
-BLOCKS = ("RR", "CR", "CC")
+BLOCKS = page.BLOCKS
 FEW_TRIALS = 30
 NEAR = 0.01  # a threshold closer than this share of ρ to a modulus is called close
 _TABLE = ("removed", "kind", "draw", "quantity", "value")
@@ -111,7 +111,7 @@ class Diagnosis:
                 index=False, float_format="%.17g", lineterminator="\n"
             ),
             "diagnosis.png": wide,
-            "diagnosis.json": json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n",
+            "diagnosis.json": json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False),
             "report.html": page.document(self, wide),
         }
         for name, content in contents.items():
@@ -203,8 +203,8 @@ def diagnose(
     bad = np.argwhere(~np.isfinite(base))
     if len(bad):
         raise ValueError(
-            f"network: its outputs on these inputs are not finite (first at trial {bad[0][0]}, step "
-            f"{bad[0][1]}); check its weights and the scale of inputs"
+            f"network: its outputs on these inputs are not finite (first at trial {bad[0][0]}, "
+            f"step {bad[0][1]}); check its weights and the scale of inputs"
         )
     n_draw = min(draw_trials, len(inputs))
     measure, score = _measure(base, targets, mask, metric, n_draw)
@@ -287,8 +287,8 @@ class _Plan:
                 yield removed, "order", draw, other.removed_mass(removed), other.without(removed)
         if refused:
             self.failed = (
-                f"{refused} of {self.orders} random orders are left out: the Schur form could not be "
-                "reordered accurately.",
+                f"{refused} of {self.orders} random orders are left out: the Schur form could not "
+                "be reordered accurately.",
             )
         rng, W = np.random.default_rng([self.seed, 1]), split.coordinates.W
         for removed in self.blocks:
@@ -451,7 +451,8 @@ def _about_the_spectrum(split):
         if split.alpha_gap < NEAR and n_other != n_R:
             found.append(
                 f"The threshold sits {number(100 * split.alpha_gap, 2)} % of the spectral radius "
-                f"from an eigenvalue: with alpha = {other:g} n_R would be {n_other} instead of {n_R}."
+                f"from an eigenvalue: with alpha = {other:g} n_R would be {n_other} instead of "
+                f"{n_R}."
             )
     if split.removed_mass(SUBSETS[-1]) <= form.mass_floor:
         return (*found, "W_hh is normal up to rounding: it has no couplings to remove.")
@@ -471,8 +472,8 @@ def _about_the_spectrum(split):
         elif tied:
             found.append(
                 f"{'All' if tied == blocks else tied} of the {blocks} blocks of {name} have the "
-                f"modulus of another up to rounding: their order, and with it {plain_label(block)}, "
-                "is arbitrary. See the range over orders."
+                f"modulus of another up to rounding: their order, and with it "
+                f"{plain_label(block)}, is arbitrary. See the range over orders."
             )
     return tuple(found)
 
@@ -482,8 +483,8 @@ def _about_the_numbers(table, summary, meta, broken):
     rows, found = summary.set_index("removed"), []
     if meta["trials"] < FEW_TRIALS:
         found.append(
-            f"There are {meta['trials']} trials: with fewer than {FEW_TRIALS} the numbers depend on "
-            "which."
+            f"There are {meta['trials']} trials: with fewer than {FEW_TRIALS} the numbers depend "
+            "on which."
         )
     if meta["measure"] == "fvu" and rows["fvu"]["none"] >= 1:
         found.append(
@@ -509,8 +510,8 @@ def _about_the_numbers(table, summary, meta, broken):
         first = changes[changes["removed"] == block]["value"].to_numpy()
         if len(first) and abs(first[0] - change) > 0.25 * largest:
             found.append(
-                f"Without {plain_label(block)} the measure changes by {number(change)} on all trials "
-                f"and by {number(first[0])} on the first {meta['draw_trials']}, on which orders and "
-                "controls are measured: shuffle the trials or raise draw_trials."
+                f"Without {plain_label(block)} the measure changes by {number(change)} on all "
+                f"trials and by {number(first[0])} on the first {meta['draw_trials']}, on which "
+                "orders and controls are measured: shuffle the trials or raise draw_trials."
             )
     return tuple(found)

@@ -33,7 +33,7 @@ def trials(n=40, steps=7, n_in=2, seed=1):
 
 
 def chain(couplings, diagonal=(0.8, 0.78, 0.2, 0.1)):
-    """A 4×4 network, upper triangular: R is the first two units, outputs are the first and third."""
+    """A 4×4 network, upper triangular: R is units 1 and 2, outputs are units 1 and 3."""
     W = np.diag(diagonal).astype(float)
     for place, value in couplings.items():
         W[place] = value
@@ -192,8 +192,14 @@ def test_the_summary_is_that_of_the_table():
 
 
 WARNINGS = {
-    "close": (chain({(0, 3): 1.0}, (0.8, 0.719, 0.2, 0.1)), "sits 0.13 % .* alpha = 0.89 n_R would be 2 instead of 1"),
-    "close above": (chain({(0, 3): 1.0}, (0.8, 0.721, 0.2, 0.1)), "sits 0.1[23] % .* alpha = 0.91 n_R would be 1 instead of 2"),
+    "close": (
+        chain({(0, 3): 1.0}, (0.8, 0.719, 0.2, 0.1)),
+        "sits 0.13 % .* alpha = 0.89 n_R would be 2 instead of 1",
+    ),
+    "close above": (
+        chain({(0, 3): 1.0}, (0.8, 0.721, 0.2, 0.1)),
+        "sits 0.1[23] % .* alpha = 0.91 n_R would be 1 instead of 2",
+    ),
     "R alone": (chain({(0, 3): 1.0}, (0.8, 0.79, 0.78, 0.77)), "puts all 4 coordinates into R"),
     "one block": (chain({(0, 3): 1.0}, (0.8, 0.3, 0.2, 0.1)), "R is one block .* T_RR is empty"),
     "equal": (chain({(0, 1): 1.0, (0, 3): 1.0}, (0.8, -0.8, 0.2, 0.1)), "All of the 2 blocks of R"),
@@ -220,7 +226,7 @@ def test_few_trials_and_an_untrained_network_are_warned_of():
 def test_sorted_trials_are_warned_of():
     inputs = trials()
     inputs[:20] *= 1e-3
-    found = diagnose(random_network(), inputs, metric=lambda y: float(y.var()), draw_trials=20, **FEW)
+    found = diagnose(random_network(), inputs, metric=np.var, draw_trials=20, **FEW)
     assert any("shuffle the trials" in warning for warning in found.warnings)
 
 
@@ -251,14 +257,17 @@ def test_an_order_range_wider_than_the_change_is_warned_of():
 NETWORK, INPUTS = random_network(), trials()
 OUTPUTS = NETWORK.run(INPUTS)
 REFUSED = {
-    "two axes": ({"inputs": INPUTS[0]}, r"inputs must have shape \(trial, time, 2\).*inputs\[None\]"),
+    "two axes": ({"inputs": INPUTS[0]}, r"inputs must have shape \(trial, time, 2\).*\[None\]"),
     "swapped": ({"inputs": INPUTS.swapaxes(1, 2)}, "inputs.*look swapped"),
     "channels": ({"inputs": trials(n_in=5)}, r"inputs.*\(40, 7, 5\)"),
     "empty": ({"inputs": INPUTS[:0]}, "inputs.*not be empty"),
     "ragged": ({"inputs": [[1, 2], [3]]}, "inputs must be one array of real numbers"),
     "words": ({"inputs": np.full((3, 2, 2), "a")}, "inputs must be an array of real numbers"),
-    "complex": ({"inputs": INPUTS * 1j}, "inputs must be an array of real numbers, got dtype complex"),
-    "NaN": ({"inputs": np.where(np.arange(7)[:, None] == 3, np.nan, INPUTS)}, "inputs must be finite.*nan at.*3"),
+    "complex": ({"inputs": INPUTS * 1j}, "inputs must be an array of real.*complex"),
+    "NaN": (
+        {"inputs": np.where(np.arange(7)[:, None] == 3, np.nan, INPUTS)},
+        "inputs must be finite.*nan at.*3",
+    ),
     "targets": ({"targets": OUTPUTS[:, :, :1]}, r"targets.*\(40, 7, 3\), got \(40, 7, 1\)"),
     "time first": ({"targets": OUTPUTS.swapaxes(0, 1)}, "targets.*look swapped"),
     "constant": ({"targets": np.ones_like(OUTPUTS)}, "targets must vary.*give metric="),
@@ -272,7 +281,7 @@ REFUSED = {
     "mask empty": ({"mask": np.zeros((40, 7))}, "mask selects nothing"),
     "both": ({"metric": np.mean, "targets": OUTPUTS}, "metric takes the place of targets"),
     "no function": ({"metric": 3}, "metric must be a function of outputs, got 3"),
-    "raises": ({"metric": lambda y: {}["x"]}, "metric failed on the outputs of the unablated.*KeyError"),
+    "raises": ({"metric": lambda y: {}["x"]}, "metric failed on .* the unablated.*KeyError"),
     "None": ({"metric": lambda y: None}, "metric must return one finite real number, got None"),
     "array": ({"metric": lambda y: y.mean(0)}, "metric must return one finite real number"),
     "complex metric": ({"metric": lambda y: 1j}, "metric must return.*1j for the unablated"),
@@ -293,7 +302,10 @@ REFUSED = {
     "seed": ({"seed": -1}, "seeds? must be"),
     "network": ({"network": 3}, "source must be"),
     "blows up": (
-        {"network": Network(np.ones((2, 2)), 30 * np.eye(2), activation="relu"), "inputs": trials(3, 300)},
+        {
+            "network": Network(np.ones((2, 2)), 30 * np.eye(2), activation="relu"),
+            "inputs": trials(3, 300),
+        },
         "network: its outputs on these inputs are not finite",
     ),
     "silent": (

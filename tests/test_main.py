@@ -122,7 +122,7 @@ class Unsafe:
     (lambda path, data: None, "data.npz does not exist"),
     (lambda path, data: path.mkdir(), "data.npz cannot be read as a .npz"),
     (lambda path, data: path.write_bytes(b""), "data.npz cannot be read as a .npz"),
-    (lambda path, data: path.write_bytes(b"PK\x03\x04rubbish"), "data.npz cannot be read as a .npz"),
+    (lambda path, data: path.write_bytes(b"PK\x03\x04rub"), "data.npz cannot be read as a .npz"),
     (lambda path, data: path.write_text("1, 2"), "data.npz cannot be read as a .npz"),
     (lambda path, data: np.savez(path, x=data["inputs"]), "no array named inputs; it holds x"),
     (
