@@ -54,6 +54,7 @@ alpha = 0.9  # threshold of R, as a share of the spectral radius
 orders = 20  # random orders inside the sectors
 controls = 20  # random removals of each kind, for each block
 draw_trials = 512  # trials on which orders and controls are measured
+seed = 0  # of the random orders and controls
 
 # %% [markdown]
 # ## The profile
@@ -65,7 +66,8 @@ network = pl.load_network(
     activation=activation, h_0=trials.pop("h_0", None),
 )
 diagnosis = pl.diagnose(
-    network, **trials, alpha=alpha, orders=orders, controls=controls, draw_trials=draw_trials
+    network, **trials, alpha=alpha, orders=orders, controls=controls,
+    draw_trials=draw_trials, seed=seed,
 )
 page = diagnosis.save(pl.Paths(out).root / "your_network")
 print(*diagnosis.warnings, *diagnosis.notes, sep="\n")

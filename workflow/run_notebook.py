@@ -260,7 +260,7 @@ def run(name: str, given: dict, out: str | None = None, profile: str | None = No
         "kind": row.kind,
         "profile": profile or "by hand",
         "parameters": values,
-        "seeds": values.get("seeds"),
+        "seeds": values.get("seeds", [values["seed"]] if "seed" in values else None),
         **made_from["git"],
         "started": datetime.fromtimestamp(begun, UTC).isoformat(timespec="seconds"),
         "wall_seconds": round(seconds, 2),
