@@ -49,7 +49,11 @@ weights = "examples/angle_memory.pt"  # trained network: .pt, .safetensors or .n
 data = "examples/angle_memory.npz"  # trials: inputs and, if you have them, targets and mask
 convention = None  # "column" or "row": which way plain arrays multiply
 readout = None  # name of the linear readout, where there are several
-activation = "tanh"  # or "relu"
+rnn = None  # name of the recurrent layer, where there are several
+gate = None  # of a GRU or LSTM: "candidate" and others
+activation = "tanh"  # or "relu"; a GRU or LSTM has its own
+leak = 1.0  # time step over time constant; 1 is no leak
+leak_on = "rate"  # or "potential"
 alpha = 0.9  # threshold of R, as a share of the spectral radius
 orders = 20  # random orders inside the sectors
 controls = 20  # random removals of each kind, for each block
@@ -62,8 +66,9 @@ seed = 0  # of the random orders and controls
 # %%
 trials, _ = pl.read_trials(pl.project_root() / data)
 network = pl.load_network(
-    pl.project_root() / weights, convention=convention, readout=readout,
-    activation=activation, h_0=trials.pop("h_0", None),
+    pl.project_root() / weights, convention=convention, readout=readout, rnn=rnn, gate=gate,
+    activation=None if gate else activation, leak=leak, leak_on=leak_on,
+    h_0=trials.pop("h_0", None),
 )
 diagnosis = pl.diagnose(
     network, **trials, alpha=alpha, orders=orders, controls=controls,
