@@ -202,7 +202,7 @@ report.table(pd.DataFrame(rows), caption)
 # ## Summary
 #
 # Over trained networks {glue:text}`n_passed` of {glue:text}`n_total` rank correlations exceed what chance gives in one of twenty; {glue:text}`expected` would by chance alone. They are: {glue:text}`which`.
-# The most tasks in which one measure goes with one block are {glue:text}`n_tasks` of four: with so few networks a weak relation cannot be excluded, but none of these measures says across tasks what a block is worth.
+# No measure goes with what one block costs in more than {glue:text}`n_tasks` of the four tasks. With so few networks a weak relation cannot be excluded.
 # Over training the damage goes most with {glue:text}`flip_flop_best` in the flip-flop, {glue:text}`sine_best` in sine generation and {glue:text}`integration_best` in integration.
 # These measures know neither the activity nor the readout; the accounts that do are on [another page](subspaces.ipynb).
 #
