@@ -101,13 +101,13 @@ pl.write_results(results, pl.Paths(out).results / "your_network.csv")
 shown = diagnosis.summary.set_index("removed")
 rows = []
 for removed, row in shown.iterrows():
-    ends = row[["order_low", "order_high"]].dropna()
+    ends, median = row[["order_low", "order_high"]].dropna(), row["control_median"]
     rows.append({
         "without": report.plain_label(removed) if removed != "none" else "nothing",
         "change": report.number(row["change"]),
         "removed mass": report.number(row["removed_mass"], 2),
         "in other orders": report.range_text(ends) if len(ends) else "—",
-        "random removals, median": report.number(row["control_median"], 2),
+        "random removals, median": "—" if pd.isna(median) else report.number(median, 2),
         "reading": row["reading"],
     })
 measure = diagnosis.meta["measure"]
