@@ -403,6 +403,14 @@ def _reading(shares):
     return "no more than random removals of its size"
 
 
+def _varies(values):
+    """Whether draws differ by more than rounding; a single one, or one not finite, is taken to."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2 or not np.isfinite(values).all():
+        return len(values) > 0
+    return bool(np.ptp(values) > 1e-9 * np.abs(values).max())
+
+
 def _summary(table, measure, split):
     """One row a subset; see `Diagnosis.summary`."""
     rows = []
@@ -412,7 +420,10 @@ def _summary(table, measure, split):
         full = ours[ours["draw"].isna()].set_index("quantity")["value"]
         own = changes[(changes["kind"] == "block") & changes["draw"].notna()]["value"]
         others = changes[changes["kind"] == "order"]["value"]
+        others = others if _varies(others) else others[:0]  # as where RR is empty
         drawn = changes[changes["kind"].isin(CONTROLS)]
+        # A single coupling permuted is itself, and no control.
+        drawn = drawn[drawn.groupby("kind")["value"].transform(_varies).astype(bool)]
         # Not finite is as large a change as there is; equal removals differ by rounding.
         sizes, size = (np.nan_to_num(np.abs(x), nan=np.inf) for x in (drawn["value"], own))
         as_large = pd.Series(sizes >= size * (1 - 1e-9) if len(sizes) else [], dtype=float)

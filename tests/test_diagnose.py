@@ -392,3 +392,21 @@ def test_the_figure_leaves_the_callers_style_and_figures(found):
 def test_every_kind_of_network_can_be_drawn(case):
     network, inputs = blowing_up() if case == "infinite" else (WARNINGS[case][0], trials(n_in=1))
     assert page.png(diagnose(network, inputs, **FEW)).startswith(b"\x89PNG")
+
+
+def test_draws_that_cannot_differ_are_no_control_and_no_range():
+    """T_RR of one coupling is itself when permuted; where T_RR is empty, order decides nothing."""
+    W_hh = np.diag([1.0, 0.95, 0.3, 0.2])
+    W_hh[0, 1], W_hh[0, 2], W_hh[2, 3] = 0.2, 0.3, 0.2
+    rng = np.random.default_rng(0)
+    one = pl.Network(rng.normal(size=(4, 2)), W_hh, rng.normal(size=(1, 4)))
+    found = pl.diagnose(one, rng.normal(size=(40, 8, 2)), orders=6, controls=6)
+    permuted = found.table.query("removed == 'RR' and kind == 'permuted' and quantity == 'change'")
+    assert np.ptp(permuted["value"]) < 1e-12 and len(permuted) == 6
+    rows = found.summary.set_index("removed")
+    assert "permuted" not in rows.loc["RR", "reading"]
+    W_hh[1, 1] = 0.5
+    lone = pl.Network(one.W_xh, W_hh, one.W_hy)
+    found = pl.diagnose(lone, rng.normal(size=(40, 8, 2)), orders=6, controls=6)
+    rows = found.summary.set_index("removed")
+    assert rows.loc["RR", "reading"] == "empty" and np.isnan(rows.loc["RR+CR", "order_low"])
