@@ -23,6 +23,18 @@
 # ## What you need
 #
 # * **Weights**: a `torch.nn` module with one recurrent layer, its state dict in a `.pt` or `.safetensors` file, or arrays in a `.npz` file. Nothing is unpickled.
+#
+# | array | other names it may have | shape, where columns are multiplied |
+# | --- | --- | --- |
+# | `W_xh` | `W_ih`, `W_in`, `kernel` | (units, inputs) |
+# | `W_hh` | `W_rec`, `recurrent_kernel` | (units, units) |
+# | `W_hy` | `W_out`, `dense_kernel` | (outputs, units) |
+# | `b_h` | `b_rec`, `bias` | (units,) |
+# | `b_y` | `b_out`, `dense_bias` | (outputs,) |
+# | `h_0` | `h0` | (units,) |
+#
+# Only the first two are needed; `convention="row"` says that the matrices are the transposes of these shapes, as in Keras and Flax.
+#
 # * **Data**: an `.npz` file with `inputs` of shape (trial, time, channel), and if you like `targets` and a `mask` of the steps that count. Without targets, what is measured is how far the outputs move from those of the whole network.
 #
 # Set the paths in the next cell and run the notebook, or, without opening it:

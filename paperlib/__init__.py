@@ -35,7 +35,7 @@ from .curriculum import (
 )
 from .departure import departure_profile
 from .diagnose import Diagnosis, diagnose
-from .load import ablated, load_network, read_trials
+from .load import ARRAY_NAMES, ablated, load_network, read_trials
 from .metrics import fvu, replay_accuracy, replay_by_lag, s_dt
 from .network import Solution, rollout
 from .recurrent import GATES, Gated, Network
@@ -49,15 +49,15 @@ from .training import generator, train
 __version__ = "0.1.0"
 
 __all__ = [
-    "GATES", "SUBSETS", "SUITE", "ArtifactError", "Copy", "Curriculum", "Diagnosis", "FlipFlop",
-    "Gated", "Integration", "Network", "OrderedSchur", "Paths", "Sectors", "Sine", "Solution",
-    "Trials", "ablate", "ablated", "ablation_profile", "accounts_profile", "cayley",
-    "check_alpha", "control_draws", "count_repeats", "coupling_profile", "criterion_rows",
-    "dense_default", "dense_normal", "dense_orthogonal", "departure_profile", "diagnose",
-    "figures", "fvu", "generator", "load_network", "load_or_train", "load_solution", "load_suite",
-    "make_construction", "make_task", "order_draws", "order_gaps", "ordered_schur",
-    "project_root", "read_results", "read_trials", "refit_profile", "refit_readout", "replay_accuracy",
-    "replay_by_lag", "report", "reported", "response", "rollout", "s_dt", "save_solution",
-    "study_results", "train", "train_copy", "training_sequences", "variant_scores",
-    "write_results",
+    "ARRAY_NAMES", "GATES", "SUBSETS", "SUITE", "ArtifactError", "Copy", "Curriculum",
+    "Diagnosis", "FlipFlop", "Gated", "Integration", "Network", "OrderedSchur", "Paths",
+    "Sectors", "Sine", "Solution", "Trials", "ablate", "ablated", "ablation_profile",
+    "accounts_profile", "cayley", "check_alpha", "control_draws", "count_repeats",
+    "coupling_profile", "criterion_rows", "dense_default", "dense_normal", "dense_orthogonal",
+    "departure_profile", "diagnose", "figures", "fvu", "generator", "load_network",
+    "load_or_train", "load_solution", "load_suite", "make_construction", "make_task",
+    "order_draws", "order_gaps", "ordered_schur", "project_root", "read_results", "read_trials",
+    "refit_profile", "refit_readout", "replay_accuracy", "replay_by_lag", "report", "reported",
+    "response", "rollout", "s_dt", "save_solution", "study_results", "train", "train_copy",
+    "training_sequences", "variant_scores", "write_results",
 ]

@@ -20,9 +20,14 @@ from .schur import SUBSETS
 BLOCKS = ("RR", "CR", "CC")
 
 
-def measure_label(name):
-    """Name of a measure as pages show it."""
-    return QUANTITY_LABELS.get(name, name)
+def measure_label(meta):
+    """Name of the measure as pages show it."""
+    return meta.get("metric") or QUANTITY_LABELS.get(meta["measure"], meta["measure"])
+
+
+def some_trials(meta):
+    """Whether orders and controls are measured on a part of the trials."""
+    return meta["draw_trials"] < meta["trials"]
 
 
 def alt(diagnosis):
@@ -33,7 +38,7 @@ def alt(diagnosis):
     return (
         f"Four panels. Eigenvalues in the complex plane, {split.n_R} of {split.coordinates.n} in "
         f"the leading sector at alpha = {split.alpha:g}. Magnitudes of T with the coupling blocks "
-        f"framed. Change of {measure_label(diagnosis.meta['measure'])} without each subset: "
+        f"framed. Change of {measure_label(diagnosis.meta)} without each subset: "
         f"{changes}. Size of the leading sector over alpha, "
         f"from {sizes.max()} down to {sizes.min()}."
     )
@@ -115,13 +120,13 @@ def _magnitudes(diagnosis, ax):
 
 
 def _changes(diagnosis, ax):
-    rows, label = diagnosis.summary.set_index("removed"), measure_label(diagnosis.meta["measure"])
+    rows, label = diagnosis.summary.set_index("removed"), measure_label(diagnosis.meta)
     changes = diagnosis.table[diagnosis.table["quantity"] == "change"]
     for y, removed in enumerate(SUBSETS[1:]):
         row, ours = rows.loc[removed], changes[changes["removed"] == removed]
         colour = BLOCK_COLOURS.get(removed, "0.55")
         ax.barh(y, row["change"], height=0.62, color=colour, alpha=0.35, zorder=1)
-        ax.plot(row["change"], y, "o", color=colour, ms=9, mec="black", zorder=4)
+        ax.plot(row["change_drawn"], y, "o", color=colour, ms=9, mec="black", zorder=4)
         if np.isfinite([row["order_low"], row["order_high"]]).all():
             ax.plot(
                 [row["order_low"], row["order_high"]], [y + 0.38] * 2, "|-", color="0.35", lw=1.6,
@@ -136,7 +141,9 @@ def _changes(diagnosis, ax):
         if not np.isfinite(row["change"]):
             ax.annotate(" not finite", (0, y), va="center")
     for name, style in {
-        "ablation": {"color": "0.55", "ls": "", "marker": "o", "ms": 9, "mec": "black"},
+        ("ablation, on the same trials" if some_trials(diagnosis.meta) else "ablation"): {
+            "color": "0.55", "ls": "", "marker": "o", "ms": 9, "mec": "black"
+        },
         "other orders": {"color": "0.35", "marker": "|", "ms": 8, "lw": 1.6},
         **{
             f"control: {kind}": {"color": "0.35", "ls": "", "marker": mark, "ms": 4, "mfc": "none"}
@@ -147,6 +154,8 @@ def _changes(diagnosis, ax):
     known = np.abs(rows["change"][np.isfinite(rows["change"])]).max()
     linear = 10.0 ** (np.floor(np.log10(known)) - 2) if known > 0 else 1.0
     ax.set_xscale("symlog", linthresh=linear)
+    if some_trials(diagnosis.meta):
+        ax.barh([], [], color="0.55", alpha=0.35, label="ablation, on all trials")
     drawn = np.r_[0, changes["value"], rows["order_low"], rows["order_high"]]
     low, high = (end(drawn[np.isfinite(drawn)]) for end in (np.min, np.max))
     ax.set_xlim(min(1.8 * low, -0.3 * linear), max(1.8 * high, 0.3 * linear))
@@ -185,25 +194,26 @@ def _sizes(diagnosis, ax):
 
 
 def _table(rows, caption):
-    """A table of texts, escaped; the first column heads the rows."""
-    def cells(values, tag, attribute=""):
-        return "".join(f"<{tag}{attribute}>{escape(str(v))}</{tag}>" for v in values)
+    """A table of texts, escaped; the first column heads the rows, as cards on a narrow screen."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in rows[0])
 
-    body = "".join(
-        f"<tr>{cells(values[:1], 'th', ' scope=row')}{cells(values[1:], 'td')}</tr>"
-        for values in (list(row.values()) for row in rows)
-    )
-    head = cells(rows[0], "th", ' scope=col')
+    def line(row):
+        (_, first), *others = row.items()
+        cells = "".join(
+            f'<td data-label="{escape(name)}">{escape(str(value))}</td>' for name, value in others
+        )
+        return f'<tr><th scope="row">{escape(str(first))}</th>{cells}</tr>'
+
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-        "</table></div>"
+        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(map(line, rows))}</tbody></table></div>"
     )
 
 
 def summary_rows(diagnosis):
     """The summary as texts, one dict a row."""
-    measure, dash = diagnosis.meta["measure"], "—"
+    meta, dash = diagnosis.meta, "—"
 
     def text(value, wanted=True):
         return number(value) if wanted else dash
@@ -212,11 +222,13 @@ def summary_rows(diagnosis):
     for row in diagnosis.summary.to_dict("records"):
         drawn, ordered = (row[k] == row[k] for k in ("control_share", "order_low"))
         ends = row["order_low"], row["order_high"]
+        first = {f"change, first {meta['draw_trials']}": number(row["change_drawn"])}
         rows.append({
             "removed": plain_label(row["removed"]),
-            measure_label(measure): number(row[measure]),
+            measure_label(meta): number(row[meta["measure"]]),
             "change": number(row["change"]),
             "removed mass": number(row["removed_mass"]),
+            **(first if some_trials(meta) else {}),
             "change in other orders": range_text(ends) if ordered else dash,
             "controls, median": text(row["control_median"], drawn),
             "controls as large": f"{100 * row['control_share']:.0f} %" if drawn else dash,
@@ -245,11 +257,49 @@ _WORDS = {
     "outputs over their variance: 0 is no change, 1 as far as their mean.",
     "metric": "The measure is the metric that was given; only its changes are judged.",
 }
+_READING = (
+    ("change", "the measure without these couplings, minus the measure of the whole network."),
+    (
+        "removed mass", "the size of what was removed, as a share of the norm of W_hh. Shares of "
+        "two blocks do not add up to that of both: their squares do.",
+    ),
+    (
+        "change in other orders", "eigenvalues inside a sector may be ordered otherwise, which "
+        "gives other T_RR and T_CC of the same network, and the same T_C→R. Lowest and highest "
+        "change over random orders. If this range is wide, the change says something of the "
+        "order and not of the network.",
+    ),
+    (
+        "controls", "random removals from W_hh of the same size as the block, of four kinds: "
+        "gaussian, noise on all entries; rotated, what the block removes in a random orthonormal "
+        "basis; entries, couplings from anywhere in T; permuted, the block's own couplings dealt "
+        "out anew over its places.",
+    ),
+    (
+        "controls as large", "the share of these that change the measure at least as much. If it "
+        "is not small, what you see is the size of the removal and not its place.",
+    ),
+    ("—", "nothing to compare with: the block is empty or has no other order or control."),
+)
+
+
+def _how_to_read():
+    """What the columns mean, for a reader who has not seen the book."""
+    entries = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in _READING)
+    return (
+        "<details open><summary>How to read this</summary>"
+        "<p>A block matters where its removal changes the measure much, in every order, and more "
+        f"than controls of its size do.</p><dl>{entries}</dl></details>"
+    )
 
 
 def _list(title, items):
     entries = "".join(f"<li>{escape(item)}</li>" for item in items)
     return f"<h2>{title}</h2><ul>{entries}</ul>" if items else ""
+
+
+def _which(meta):
+    return f"the first {meta['draw_trials']} trials" if some_trials(meta) else "all trials"
 
 
 def body(diagnosis, wide=None):
@@ -264,19 +314,20 @@ def body(diagnosis, wide=None):
         | {f"mass of {plain_label(b)}": number(getattr(row, f"mass_{b}")) for b in BLOCKS}
         for row in diagnosis.sectors.itertuples()
     ]
-    flat = {k: v for k, v in meta.items() if k != "versions"} | meta["versions"]
+    flat = {k: v for k, v in meta.items() if k != "versions" and v is not None} | meta["versions"]
     settings = "".join(
         f"<dt>{escape(k.replace('_', ' '))}</dt><dd>{escape(str(v))}</dd>" for k, v in flat.items()
     )
     return f"""<p>{meta['network']} of {meta['n_hidden']} units, {meta['trials']} trials of
-{meta['steps']} steps. T_RR couples the leading {meta['n_R']} eigenvalues
-(|λ| ≥ {meta['alpha']:g} ρ) among themselves, T_C→R the others into them, T_CC the others among
-themselves. {escape(_WORDS[meta['measure']])}</p>
+{meta['steps']} steps. T_RR couples the {meta['n_R']} leading Schur coordinates
+(|λ| ≥ {meta['alpha']:g} ρ) among themselves, T_C→R the other {meta['n_hidden'] - meta['n_R']} into
+them, T_CC the others among themselves. {escape(_WORDS[meta['measure']])}</p>
 {_list("Warnings", diagnosis.warnings)}
 <picture><source media="(max-width: 700px)" srcset="{narrow}">
 <img src="{wide}" alt="{escape(alt(diagnosis))}" style="max-width:100%"></picture>
-<p>Other orders and controls are measured on the first {meta['draw_trials']} trials.</p>
 {_table(summary_rows(diagnosis), "What each removal changes")}
+<p>Other orders and controls are measured on {_which(meta)}.</p>
+{_how_to_read()}
 {_list("Notes", diagnosis.notes)}
 <details><summary>Sectors at other thresholds</summary>
 {_table(sectors, "Sectors by alpha; gap: distance to the nearest modulus over the spectral radius")}
@@ -301,11 +352,22 @@ table {{ border-collapse: collapse; font-size: 0.9rem; }}
 caption {{ text-align: left; font-weight: 600; padding-bottom: 0.4rem; }}
 th, td {{ text-align: left; vertical-align: top; padding: 0.25rem 0.7rem 0.25rem 0;
   border-bottom: 1px solid #ddd; white-space: nowrap; }}
-td:last-child {{ min-width: 12rem; white-space: normal; }}
+thead th {{ white-space: normal; vertical-align: bottom; }}
+td:last-child {{ min-width: 15rem; white-space: normal; }}
 th[scope=row] {{ font-weight: 400; }}
 summary {{ cursor: pointer; margin: 0.5rem 0; font-weight: 600; }}
 dl {{ display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0.1rem 1rem; }}
 dd {{ margin: 0; }}
+@media (max-width: 700px) {{
+  dl {{ display: block; }}
+  dd {{ margin: 0 0 0.4rem 1rem; }}
+  table, caption, tbody, tr, th[scope=row], td {{ display: block; }}
+  thead {{ display: none; }}
+  tr {{ border-bottom: 1px solid #999; padding: 0.5rem 0; }}
+  th[scope=row] {{ font-weight: 600; }}
+  th, td {{ border: 0; padding: 0.1rem 0; white-space: normal; }}
+  td::before {{ content: attr(data-label) ": "; color: #555; }}
+}}
 </style>
 </head>
 <body>

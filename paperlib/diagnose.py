@@ -26,6 +26,7 @@ from .training import check_counts, check_seeds, is_number
 __all__ = ["Diagnosis", "diagnose"]
 
 BLOCKS = page.BLOCKS
+FACTS = ("unablated", "empty", "changes nothing")  # readings that judge no change
 FEW_TRIALS = 30
 NEAR = 0.01  # a threshold closer than this share of ρ to a modulus is called close
 _TABLE = ("removed", "kind", "draw", "quantity", "value")
@@ -45,7 +46,8 @@ class Diagnosis:
         (the measure minus its value unablated, on the same trials), removed_mass and, where they
         are defined, s_dt (fvu on all trials only) and replay_accuracy.
     summary : DataFrame
-        One row per subset: removed, the measure, change, removed_mass; order_low and order_high,
+        One row per subset: removed, the measure, change, removed_mass; change_drawn, the change
+        on the first `draw_trials` trials, beside which the next stand; order_low and order_high,
         ends of the change over random orders; control_median, of the change over all controls;
         control_share, the share of controls that change the measure at least as much, in either
         direction; reading, the same in words.
@@ -124,24 +126,35 @@ class Diagnosis:
         """The summary as an aligned table, then warnings and notes."""
         return page.text(self)
 
+    def __repr__(self):
+        meta = self.meta
+        return (
+            f"<Diagnosis: {page.measure_label(meta)} of a network of {meta['n_hidden']} units on "
+            f"{meta['trials']} trials, n_R = {meta['n_R']} at alpha = {meta['alpha']:g}, "
+            f"{len(self.warnings)} warnings; see summary, text(), figure(), save()>"
+        )
+
     def _repr_html_(self):
         return page.body(self)
 
 
 def diagnose(
     network, inputs, targets=None, mask=None, *, metric=None, alpha=0.9, alphas=None, orders=20,
-    controls=20, draw_trials=512, seed=0, progress=False,
+    controls=20, draw_trials=512, seed=0, progress=False, **loading,
 ):
     """Measure a network under every subset of removed couplings, other orders and controls.
 
     Parameters
     ----------
     network : Network, Gated, or anything that `paperlib.load_network` takes
-        With ``W_hh`` and ``run(inputs, W_hh=None)``; see `paperlib.load`.
+        With ``W_hh`` and ``run(inputs, W_hh=None)``; see `paperlib.load`. What is measured of a
+        torch module is its recurrent layer and its readout; a warning says where its ``forward``
+        gives something else.
     inputs : array or tensor, shape (trial, time, n_in)
         Orders and controls are measured on the first `draw_trials` trials: shuffle trials that
         are sorted by condition.
     targets : array or tensor, shape (trial, time, n_out), optional
+        The last axis may be left out where there is one output.
         The measure is then the FVU (`paperlib.fvu`) and, for targets of −1 and +1, the replay
         accuracy is reported beside it. Without targets or metric it is the discrepancy: the FVU
         with the unablated network's outputs as targets, the d of the paper's ε-stabilisers.
@@ -156,13 +169,15 @@ def diagnose(
     alphas : sequence of float in (0, 1], optional
         At which sectors are listed; 0.50, 0.51, … 0.99 by default, alpha always among them.
     orders, controls : int
-        Random orders; draws of each control and block.
+        Random orders; draws of each control and block. 0 draws none.
     draw_trials : int
         Trials on which they are measured.
     seed : int
         Of orders and controls.
     progress : bool
         Show a bar.
+    **loading
+        Options of `paperlib.load_network`, as ``gate=`` and ``readout=``, where it is called.
 
     Returns
     -------
@@ -184,18 +199,26 @@ def diagnose(
     alpha = check_alpha(alpha)
     alphas = np.round(np.arange(0.5, 0.995, 0.01), 2) if alphas is None else np.ravel(alphas)
     alphas = sorted({alpha, *(check_alpha(value) for value in np.asarray(alphas).tolist())})
-    orders, controls, draw_trials = check_counts(
-        orders=orders, controls=controls, draw_trials=draw_trials
-    )
+    # None of one is a wish; anything else that is no count is an error.
+    drawn = {"orders": orders, "controls": controls}
+    check_counts(**{k: v for k, v in drawn.items() if v is False or v != 0})
+    orders, controls = map(int, drawn.values())
+    (draw_trials,) = check_counts(draw_trials=draw_trials)
     (seed,) = check_seeds([seed])
     if metric is not None and not callable(metric):
         raise TypeError(f"metric must be a function of outputs, got {metric!r}")
     if metric is not None and (targets is not None or mask is not None):
         raise ValueError("metric takes the place of targets and mask: give one or the other")
+    source = network
     if not (hasattr(network, "run") and hasattr(network, "W_hh")):
         from .load import load_network
 
-        network = load_network(network)
+        network = load_network(source, **loading)
+    elif loading:
+        raise TypeError(
+            f"{', '.join(loading)}: no option of diagnose, and the network is loaded already; give "
+            "options of load_network to it"
+        )
     inputs = _inputs(inputs, network)
     split = ordered_schur(network.W_hh).sectors(alpha)
 
@@ -207,7 +230,7 @@ def diagnose(
             f"step {bad[0][1]}); check its weights and the scale of inputs"
         )
     n_draw = min(draw_trials, len(inputs))
-    measure, score = _measure(base, targets, mask, metric, n_draw)
+    measure, score = _measure(network, base, targets, mask, metric, n_draw)
     # On the trials of the draws first, so that a metric that only takes all trials fails at once.
     # Copied, as a metric may write into what it is given.
     before = {n: score(base[:n].copy(), "the unablated network") for n in (n_draw, len(inputs))}
@@ -239,18 +262,21 @@ def diagnose(
     ], columns=("alpha", "n_R", "n_C", "alpha_gap", *(f"mass_{b}" for b in BLOCKS)))
     packages = ("paperlib", "numpy", "scipy", "pandas", "torch")
     meta = {
-        "measure": measure, "alpha": alpha, "orders": orders, "controls": controls,
-        "draw_trials": n_draw, "seed": seed, "trials": len(inputs), "steps": inputs.shape[1],
+        "measure": measure, "metric": _name_of(metric), "alpha": alpha, "orders": orders,
+        "controls": controls, "draw_trials": n_draw, "seed": seed, "trials": len(inputs), "steps": inputs.shape[1],
         "n_in": inputs.shape[2], "n_hidden": split.coordinates.n, "n_out": base.shape[2],
         "network": type(network).__name__, "W_hh_precision": split.coordinates.precision,
         "n_R": split.n_R, "alpha_gap": split.alpha_gap,
         "spectral_radius": split.coordinates.spectral_radius,
         "versions": {"python": platform.python_version()} | {p: version(p) for p in packages},
     }
-    warnings = (
-        *_about_the_spectrum(split), *_about_the_numbers(table, summary, meta, broken), *plan.failed
-    )
-    return Diagnosis(table, summary, sectors, warnings, tuple(network.notes), meta, split)
+    remarks = tuple(getattr(network, "remarks", ()))
+    warnings = [
+        *remarks, *_about_the_module(source, network, inputs), *_about_the_spectrum(split),
+        *_about_the_numbers(table, summary, meta, broken), *plan.failed,
+    ]
+    notes = (note for note in network.notes if note not in remarks)
+    return Diagnosis(table, summary, sectors, tuple(warnings), tuple(notes), meta, split)
 
 
 class _Plan:
@@ -329,7 +355,7 @@ def _inputs(inputs, network):
     return inputs
 
 
-def _measure(base, targets, mask, metric, n_draw):
+def _measure(network, base, targets, mask, metric, n_draw):
     """Name of the measure, and a function of outputs and whose they are: {quantity: value}."""
     if metric is not None:
         return "metric", lambda outputs, what: {"metric": _metric(metric, outputs, what, len(base))}
@@ -337,9 +363,10 @@ def _measure(base, targets, mask, metric, n_draw):
         name, known, remedy = "discrepancy", base, "give targets= or metric="
     else:
         name, known, remedy = "fvu", _array("targets", targets), "give metric="
+        if (*known.shape, 1) == base.shape:
+            known = known[..., None]
         if known.shape != base.shape:
-            swapped = known.ndim == 3 and known.swapaxes(0, 1).shape == base.shape
-            advice = "; trial and time look swapped: targets.swapaxes(0, 1)" if swapped else ""
+            advice = _about_the_shape(known, base, network)
             raise ValueError(
                 f"targets must have the shape of the outputs, (trial, time, channel) = "
                 f"{base.shape}, got {known.shape}{advice}"
@@ -365,6 +392,27 @@ def _measure(base, targets, mask, metric, n_draw):
         return {**values, "replay_accuracy": metrics.replay_accuracy(*given)} if signs else values
 
     return name, score
+
+
+def _about_the_shape(targets, base, network):
+    """What may be wrong with targets that do not have the shape of the outputs."""
+    (n_trials, steps, n_out), shape = base.shape, targets.shape
+    if targets.ndim == 3 and targets.swapaxes(0, 1).shape == base.shape:
+        return "; trial and time look swapped: targets.swapaxes(0, 1)"
+    if shape in {(n_trials, n_out), (n_trials, 1, n_out)} or shape == (n_trials,) and n_out == 1:
+        return (
+            "; targets of the last step alone: repeat them over time, with a mask that is 1 at "
+            "the last step and 0 before"
+        )
+    if getattr(network, "W_hy", base) is None:
+        return "; the network has no readout, so its outputs are its hidden states: give one"
+    return ""
+
+
+def _name_of(metric):
+    """What a metric is called; a function without a name, and no metric, give None."""
+    name = getattr(metric, "__name__", None if metric is None else type(metric).__name__)
+    return None if name == "<lambda>" else name
 
 
 def _metric(metric, outputs, what, n_trials):
@@ -428,22 +476,37 @@ def _summary(table, measure, split):
         sizes, size = (np.nan_to_num(np.abs(x), nan=np.inf) for x in (drawn["value"], own))
         as_large = pd.Series(sizes >= size * (1 - 1e-9) if len(sizes) else [], dtype=float)
         if removed == "none":
-            reading = "unablated"
+            reading = FACTS[0]
         elif full["removed_mass"] <= split.coordinates.mass_floor:
-            reading = "empty"
+            reading = FACTS[1]
         elif abs(full["change"]) <= 1e-12 * max(1, abs(full[measure] - full["change"])):
-            reading = "changes nothing"
+            reading = FACTS[2]
         elif drawn.empty:
             reading = "no controls drawn"
         else:
             reading = _reading(as_large.groupby(drawn["kind"].to_numpy(), sort=False).mean())
+        if measure == "fvu" and reading not in FACTS and full["change"] < 0:
+            reading = f"better without it; {reading}"
         rows.append({
             "removed": removed, measure: full[measure], "change": full["change"],
-            "removed_mass": full["removed_mass"], "order_low": others.min(),
+            "removed_mass": full["removed_mass"],
+            "change_drawn": own.iloc[0] if len(own) else full["change"], "order_low": others.min(),
             "order_high": others.max(), "control_median": drawn["value"].median(),
             "control_share": as_large.mean(), "reading": reading,
         })
     return pd.DataFrame(rows)
+
+
+def _about_the_module(source, network, inputs):
+    """Whether a torch module does what is measured; nothing to say of other sources."""
+    from torch.nn import Module
+
+    if source is network or not isinstance(source, Module):
+        return ()
+    from .load import forward_differs
+
+    said = forward_differs(source, network, inputs)
+    return () if said is None else (said,)
 
 
 def _about_the_spectrum(split):
@@ -500,7 +563,9 @@ def _about_the_numbers(table, summary, meta, broken):
     if meta["measure"] == "fvu" and rows["fvu"]["none"] >= 1:
         found.append(
             f"The unablated network's FVU is {number(rows['fvu']['none'])}, no better than always "
-            "answering the mean target: its damage says little."
+            "answering the mean target: its damage says little. If it was trained on these trials, "
+            "look at how it was read: activation=, leak=, convention=, the readout, and whether "
+            "time comes first."
         )
     for removed, count in broken.items():
         if count:
@@ -511,18 +576,23 @@ def _about_the_numbers(table, summary, meta, broken):
     changes = table[(table["quantity"] == "change") & (table["draw"] == 0)]
     largest = np.nanmax(np.abs([*changes["value"], *rows["change"]]))
     for block in BLOCKS:
-        change, low, high = rows.loc[block, ["change", "order_low", "order_high"]]
-        if high - low > max(abs(change), 0.01 * largest):
+        change, drawn, low, high = rows.loc[
+            block, ["change", "change_drawn", "order_low", "order_high"]
+        ]
+        outside = max(low - drawn, drawn - high) > 0.01 * largest
+        if outside or high - low > max(abs(drawn), 0.01 * largest):
             found.append(
-                f"Without {plain_label(block)} the measure changes by {number(change)}, and by "
-                f"{number(low)} to {number(high)} under other orders of the blocks: a range wider "
-                "than the change itself."
+                f"Without {plain_label(block)} the measure changes by {number(drawn)} with the "
+                f"blocks ordered by modulus, and by {number(low)} to {number(high)} in "
+                f"{meta['orders']} random orders: " + (
+                    "the change belongs to that order." if outside else
+                    "a range wider than the change itself."
+                )
             )
-        first = changes[changes["removed"] == block]["value"].to_numpy()
-        if len(first) and abs(first[0] - change) > 0.25 * largest:
+        if abs(drawn - change) > 0.25 * largest:
             found.append(
                 f"Without {plain_label(block)} the measure changes by {number(change)} on all "
-                f"trials and by {number(first[0])} on the first {meta['draw_trials']}, on which "
+                f"trials and by {number(drawn)} on the first {meta['draw_trials']}, on which "
                 "orders and controls are measured: shuffle the trials or raise draw_trials."
             )
     return tuple(found)

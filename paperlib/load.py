@@ -4,6 +4,7 @@ Nothing is guessed: where names do not tell whether matrices multiply columns or
 several layers is meant, the caller says so. No file is unpickled.
 """
 
+import copy
 import pickle
 import re
 import warnings
@@ -25,14 +26,14 @@ from .recurrent import (
     KINDS, PERMANENT, Gated, Network, as_weights, gate_rows, layer_weights, make_cell, weight_of,
 )
 
-__all__ = ["ablated", "load_network", "read_trials"]
+__all__ = ["ARRAY_NAMES", "ablated", "load_network", "read_trials"]
 
 MODULES = torch.nn.RNNBase | torch.nn.RNNCellBase
 # Torch's names in a state dict, and those that stand for a weight that is computed from others.
 TORCH = re.compile(r"(weight|bias)_(ih|hh|hr)(_l\d+)?(_reverse)?")
 COMPUTED = re.compile(r"parametrizations\.|weight\w*_(orig|g|v)$")
-# What plain arrays are called: the paper's names first, then others', Keras' and Flax' among them.
-NAMES = {
+# What plain arrays may be called: the paper's names first, then those of Keras and others.
+ARRAY_NAMES = {
     "W_xh": ("W_xh", "W_ih", "W_in", "kernel"),
     "W_hh": ("W_hh", "W_rec", "recurrent_kernel"),
     "W_hy": ("W_hy", "W_out", "dense_kernel"),
@@ -40,6 +41,17 @@ NAMES = {
     "b_y": ("b_y", "b_out", "dense_bias"),
     "h_0": ("h_0", "h0"),
 }
+CHECKPOINTS = ("state_dict", "model_state_dict", "model")  # what holds a state dict in one
+KERAS = (
+    "Of a Keras layer: kernel, recurrent_kernel, bias = layer.get_weights(), then "
+    "numpy.savez(path, kernel=kernel, recurrent_kernel=recurrent_kernel, bias=bias, "
+    "dense_kernel=…, dense_bias=…), and convention='row'."
+)
+BY_HAND = (
+    "of a recurrence written by hand give the matrices, as in load_network({'W_xh': "
+    "model.i2h.weight, 'W_hh': model.h2h.weight, 'b_h': model.h2h.bias, 'W_hy': …, 'b_y': …}, "
+    "convention='column')"
+)
 ARRAYS = ("inputs", "targets", "mask", "h_0")  # of a file of trials
 UNSURE = (
     "Weights do not say what the units are: they are taken for tanh. activation='relu' says "
@@ -61,8 +73,10 @@ def load_network(
     ----------
     source : module, mapping or path
         A ``torch.nn`` RNN, GRU or LSTM, layer or cell, or a module that contains one; a state dict,
-        also as "state_dict" or "model_state_dict" of a checkpoint; a mapping of arrays named as in
-        `NAMES`; a `Solution`; or a file: ``.pt`` or ``.pth``, ``.npz``, ``.safetensors``.
+        also as "state_dict", "model_state_dict" or "model" of a checkpoint; a mapping of arrays,
+        each by one of its names in `paperlib.ARRAY_NAMES`; a `Solution`; or a file: ``.pt`` or
+        ``.pth``, ``.npz``, ``.safetensors``. Of a module only the recurrent layer and one linear
+        readout are run: `paperlib.diagnose` warns where its ``forward`` gives something else.
     convention : {"column", "row"}, optional
         Whether matrices multiply column vectors, ``W_hh @ h``, or row vectors, ``h @ W_hh``.
         Needed where the names are not torch's; "row" transposes every matrix of the source. A wrong
@@ -119,7 +133,7 @@ def load_network(
             "source must be a torch module, a mapping of weights or a path, got "
             f"{type(source).__name__}"
         )
-    for key in ("state_dict", "model_state_dict"):
+    for key in CHECKPOINTS:
         if isinstance(source.get(key), Mapping):
             source = source[key]
     source = {str(key): value for key, value in source.items()}
@@ -230,9 +244,52 @@ def read_trials(path, time_first=False):
     return found, others
 
 
+def forward_differs(module, network, inputs, n_trials=3):
+    """What a module's own ``forward`` says against the network that was read from it, if anything.
+
+    A copy in evaluation mode is run on a few trials, batch first and time first.
+    """
+    few, gaps, reasons = inputs[: n_trials + (n_trials == inputs.shape[1])], [], []
+    ours = network.run(few)
+    try:
+        module = copy.deepcopy(module).eval()
+        like = next(module.parameters())
+    except (RuntimeError, StopIteration) as error:
+        return f"The module's own forward could not be compared: {error}."
+    same = {ours.shape: ours, ours.shape[1::-1] + ours.shape[2:]: ours.swapaxes(0, 1)}
+    same |= {ours[:, -1].shape: ours[:, -1]}
+    given = torch.as_tensor(np.ascontiguousarray(few)).to(like)
+    for x in (given, given.swapaxes(0, 1)):
+        try:
+            with torch.no_grad(), torch.random.fork_rng(devices=[]):
+                theirs = module(x)
+        except Exception as error:  # whatever somebody's forward raises
+            reasons.append(f"{type(error).__name__}: {error}".partition("\n")[0])
+            continue
+        theirs = theirs[0] if isinstance(theirs, tuple) else theirs
+        if not isinstance(theirs, torch.Tensor) or tuple(theirs.shape) not in same:
+            reasons.append(f"it gives {getattr(theirs, 'shape', type(theirs).__name__)}")
+            continue
+        known = same[tuple(theirs.shape)]
+        scale = max(np.abs(known).max(), np.finfo(float).tiny)
+        gaps.append(np.abs(theirs.cpu().double().numpy() - known).max() / scale)
+    if not gaps:
+        return f"The module's own forward could not be compared: {'; '.join(reasons)}."
+    if min(gaps) <= 1e-3:
+        return None
+    return (
+        "The recurrent layer and the linear readout alone, which are measured here, give other "
+        f"outputs than the module's own forward, by up to {100 * min(gaps):.3g} % of the largest: "
+        "something else acts on inputs or outputs. Outputs can be passed on by metric=, inputs "
+        "can be given as they reach the layer."
+    )
+
+
 def _layer(module, rnn):
     """The recurrent layer of a module, and its name."""
     found = {k: m for k, m in module.named_modules() if isinstance(m, MODULES)}
+    if not found:
+        raise ValueError(f"source holds no torch.nn RNN, GRU or LSTM, layer or cell: {BY_HAND}")
     name = _chosen("rnn", rnn, found, "recurrent layer")
     return found[name], name
 
@@ -365,14 +422,16 @@ def _from_arrays(arrays, convention, readout, rnn, activation, gate, options):
     there = _listed(arrays)
     found = {
         ours: arrays.pop(next(name for name in theirs if name in arrays))
-        for ours, theirs in NAMES.items() if any(name in arrays for name in theirs)
+        for ours, theirs in ARRAY_NAMES.items() if any(name in arrays for name in theirs)
     }
-    for name in ("W_hh", "W_xh"):
-        if name not in found:
-            raise ValueError(
-                f"no {name} in the source: it has {there}; name it one of "
-                f"{', '.join(NAMES[name])}"
-            )
+    missing = [name for name in ("W_xh", "W_hh") if name not in found]
+    if missing:
+        names = "; ".join(f"{name}: {', '.join(ARRAY_NAMES[name])}" for name in ARRAY_NAMES)
+        keras = any(re.fullmatch(r"arr_\d+|.*kernel.*", key) for key in arrays)
+        raise ValueError(
+            f"no {' and no '.join(missing)} in the source, which has {there}. Arrays go by these "
+            f"names, of which the first two are needed: {names}.{f' {KERAS}' * keras}"
+        )
     if convention is None:
         raise ValueError(f"these names do not tell which way the matrices work: say {CONVENTIONS}")
     if options["h_0"] is None:

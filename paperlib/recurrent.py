@@ -96,6 +96,8 @@ class Network:
     def notes(self) -> tuple[str, ...]:
         """In what the network is not that of the paper, and the loader's remarks."""
         found = []
+        if self.W_hy is not None and self.b_y is None and self.b_h is not None and self.b_h.any():
+            found.append("Its units have biases but its readout has none (b_y): is that so?")
         if any(b is not None and b.any() for b in (self.b_h, self.b_y)):
             found.append("It has biases, which stay as they are: the paper's network has none.")
         if self.h_0 is not None and self.h_0.any():
@@ -111,6 +113,12 @@ class Network:
         if self.W_hy is None:
             found.append("It has no readout: its hidden states are taken as outputs.")
         return (*found, *self.remarks)
+
+    def __repr__(self):
+        return (
+            f"<Network: {self.n_in} inputs, {self.n_hidden} {self.activation} units, {self.n_out} "
+            f"outputs{'' if self.leak == 1 else f', leak {self.leak:g} on the {self.leak_on}'}>"
+        )
 
     def run(self, inputs, W_hh=None) -> np.ndarray:
         """Outputs on trials, another recurrent matrix in the place of its own if one is given.
@@ -183,10 +191,17 @@ class Gated:
         self.b_y = None if b_y is None else as_weights("b_y", b_y, 1)
         self.n_out = self.n_hidden if self.W_hy is None else self.W_hy.shape[0]
         check_fit(vars(self), W_hy=(self.n_out, self.n_hidden), b_y=(self.n_out,))
+        self.remarks = tuple(remarks)
         self.notes = (
             f"Beyond the paper: W_hh is that of the gate {gate!r} of a {self.kind}. Its "
             "eigenvalues alone say little of the dynamics, and the other gates stay as they are.",
             *remarks,
+        )
+
+    def __repr__(self):
+        return (
+            f"<Gated: {self.n_in} inputs, {self.kind} of {self.n_hidden} units, gate {self.gate}, "
+            f"{self.n_out} outputs>"
         )
 
     def replaced(self, W_hh) -> "Gated":

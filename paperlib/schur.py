@@ -6,6 +6,7 @@ the 1×1 and 2×2 diagonal blocks and ``N`` the couplings between them. The lead
 """
 
 import numbers
+import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -169,11 +170,16 @@ class Sectors:
 
     def _removed(self, removed):
         """Return the entries of T that `removed` takes away, zero elsewhere."""
-        if not isinstance(removed, str) or removed not in SUBSETS:
-            raise ValueError(f"removed must be one of {', '.join(SUBSETS)}; got {removed!r}")
+        named = re.sub("T_(?=[RC])|→", "", removed).split("+") if isinstance(removed, str) else []
+        known = set(named) <= set(self.masks) and len(set(named)) == len(named)
+        if named != ["none"] and not (named and known):
+            raise ValueError(
+                f"removed must be one of {', '.join(SUBSETS)}, in any order and also as T_CC, "
+                f"T_C→R; got {removed!r}"
+            )
         mask = np.zeros(self.coordinates.T.shape, dtype=bool)
         for name, block in self.masks.items():
-            if name in removed.split("+"):
+            if name in named:
                 mask |= block
         return np.where(mask, self.coordinates.T, 0.0)
 
@@ -185,7 +191,8 @@ class Sectors:
         """``W̃(S) = Q T̃(S) Qᵀ``, shape (n, n), float64; eigenvalues are those of W.
 
         Computed as ``W − Q (T − T̃) Qᵀ``, the same matrix, so that removing nothing gives W itself
-        and not W with the rounding of a factorisation. `removed` is one of `SUBSETS`.
+        and not W with the rounding of a factorisation. `removed` is one of `SUBSETS`; blocks may be
+        in any order and written as the paper does, ``T_C→R``.
         """
         entries = self._removed(removed)
         if not entries.any():

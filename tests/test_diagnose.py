@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -294,9 +295,14 @@ REFUSED = {
         {"metric": lambda y: float(np.mean((y - OUTPUTS) ** 2)), "draw_trials": 10},
         "metric failed.*first 10 of 40 trials.*draw_trials=40",
     ),
+    "last step": ({"targets": np.ones((40, 3))}, "repeat them over time, with a mask"),
+    "no readout": (
+        {"network": replace(NETWORK, W_hy=None), "targets": np.ones((40, 7, 3))},
+        "no readout.*give one",
+    ),
     "alpha": ({"alpha": 1.2}, r"alpha must be in \(0, 1\], got 1.2"),
     "alphas": ({"alphas": [0.5, 0]}, r"alpha must be in \(0, 1\], got 0"),
-    "orders": ({"orders": 0}, "orders must be a positive integer, got 0"),
+    "orders": ({"orders": -1}, "orders must be a positive integer, got -1"),
     "controls": ({"controls": 2.5}, "controls must be a positive integer, got 2.5"),
     "draw_trials": ({"draw_trials": True}, "draw_trials must be a positive integer, got True"),
     "seed": ({"seed": -1}, "seeds? must be"),
@@ -410,3 +416,119 @@ def test_draws_that_cannot_differ_are_no_control_and_no_range():
     found = pl.diagnose(lone, rng.normal(size=(40, 8, 2)), orders=6, controls=6)
     rows = found.summary.set_index("removed")
     assert rows.loc["RR", "reading"] == "empty" and np.isnan(rows.loc["RR+CR", "order_low"])
+
+
+class Model(torch.nn.Module):
+    """A recurrent layer and a readout, with something done to the outputs after them."""
+
+    def __init__(self, after=lambda y: y, batch_first=True):
+        super().__init__()
+        self.rnn, self.fc = torch.nn.RNN(2, 6, batch_first=batch_first), torch.nn.Linear(6, 1)
+        self.after = after
+
+    def forward(self, x):
+        return self.after(self.fc(self.rnn(x)[0]))
+
+
+@pytest.mark.parametrize(("after", "batch_first", "said"), [
+    (lambda y: y, True, None),
+    (lambda y: y, False, None),
+    (lambda y: (y, None), True, None),
+    (lambda y: y[:, -1], True, None),
+    (lambda y: 2 * y, True, "give other outputs than the module's own forward, by up to"),
+    (torch.relu, True, "give other outputs"),
+    (lambda y: y.sum(), True, "could not be compared: it gives torch.Size"),
+    (lambda y: y.missing, True, "could not be compared: AttributeError"),
+])
+def test_a_module_that_does_more_than_is_measured_is_warned_of(after, batch_first, said):
+    torch.manual_seed(0)
+    model = Model(after, batch_first)
+    model.fc.bias.data.fill_(-0.1)
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    state = torch.get_rng_state()
+    found = diagnose(model, trials(), orders=0, controls=0)
+    text = [w for w in found.warnings if "forward" in w]
+    assert (text == []) if said is None else (len(text) == 1 and said in text[0])
+    assert model.training and torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+
+
+def test_options_of_the_loader_pass_through():
+    torch.manual_seed(0)
+    cell = torch.nn.GRU(2, 6).state_dict()
+    found = diagnose(cell, trials(), gate="reset", orders=1, controls=1)
+    known = diagnose(pl.load_network(cell, gate="reset"), trials(), orders=1, controls=1)
+    pd.testing.assert_frame_equal(found.table, known.table)
+    with pytest.raises(TypeError, match="gate: no option of diagnose"):
+        diagnose(random_network(), trials(), gate="reset")
+    with pytest.raises(TypeError, match="aplha"):
+        diagnose(cell, trials(), aplha=0.5)
+
+
+def test_none_of_the_draws_leaves_the_blocks_themselves():
+    every, none = (
+        diagnose(random_network(), trials(), orders=n, controls=n).summary for n in (3, 0)
+    )
+    known = ["removed", "discrepancy", "change", "removed_mass", "change_drawn"]
+    pd.testing.assert_frame_equal(every[known], none[known])
+    assert none[["order_low", "order_high", "control_median", "control_share"]].isna().all(axis=None)
+    assert set(none["reading"]) <= {"unablated", "empty", "changes nothing", "no controls drawn"}
+    assert "—" in diagnose(random_network(), trials(), orders=0, controls=0).text()
+
+
+def test_one_output_needs_no_axis_of_its_own():
+    network = replace(random_network(), W_hy=np.ones((1, 9)))
+    targets = trials(n_in=1, seed=5)
+    flat, full = (diagnose(network, trials(), y, orders=1, controls=1)
+                  for y in (targets[..., 0], targets))
+    pd.testing.assert_frame_equal(flat.table, full.table)
+
+
+def test_the_change_on_the_trials_of_the_draws_stands_beside_them():
+    found = diagnose(random_network(), trials(n=60), orders=2, controls=2, draw_trials=31)
+    known = diagnose(random_network(), trials(n=60)[:31], orders=2, controls=2).summary
+    summary = found.summary.set_index("removed")
+    # The discrepancy's reference is that of the same trials: only then do both agree.
+    np.testing.assert_allclose(summary["change_drawn"], known.set_index("removed")["change"])
+    assert "change, first 31" in found.text() and "first 31 trials" in found._repr_html_()
+    whole = diagnose(random_network(), trials(n=60), orders=2, controls=2)
+    assert "change, first" not in whole.text() and "on all trials" in whole._repr_html_()
+
+
+def test_a_named_metric_is_called_by_its_name():
+    def hit_rate(outputs):
+        return float((outputs > 0).mean())
+
+    found = diagnose(random_network(), trials(), metric=hit_rate, orders=1, controls=1)
+    assert "hit_rate" in found.text() and "hit_rate" in found.alt and "hit_rate" in repr(found)
+    assert found.meta["measure"] == "metric"
+    found = diagnose(random_network(), trials(), metric=lambda y: 1.0, orders=1, controls=1)
+    assert "lambda" not in found.text() and found.meta["metric"] is None
+
+
+def test_a_block_the_network_is_better_without_is_said_so():
+    network = random_network()
+    without = ordered_schur(network.W_hh).sectors().without("CC")
+    targets = network.run(trials(), without)  # what the network does without that block
+    found = diagnose(network, trials(), targets, orders=2, controls=2)
+    rows = found.summary.set_index("removed")
+    assert rows.loc["CC", "fvu"] < 1e-20 and rows.loc["CC", "change"] < 0
+    assert rows.loc["CC", "reading"].startswith("better without it; ")
+
+
+def test_an_order_unlike_all_others_is_warned_of():
+    from paperlib.diagnose import _about_the_numbers
+
+    rows = pd.DataFrame({
+        "removed": list(SUBSETS), "discrepancy": 0.5, "change": 0.5, "change_drawn": 0.5,
+        "order_low": 0.4, "order_high": 0.6,
+    }).set_index("removed", drop=False)
+    rows.loc["CC", ["order_low", "order_high"]] = 0.1, 0.2
+    table = pd.DataFrame(
+        [(s, "block", 0, "change", 0.5) for s in SUBSETS],
+        columns=["removed", "kind", "draw", "quantity", "value"],
+    )
+    meta = {"trials": 100, "measure": "discrepancy", "draw_trials": 100, "orders": 9}
+    (said,) = _about_the_numbers(table, rows, meta, {})
+    assert said.startswith("Without T_CC") and said.endswith("the change belongs to that order.")
+    assert "0.1 to 0.2 in 9 random orders" in said

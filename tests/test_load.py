@@ -315,7 +315,7 @@ def test_truncated_and_foreign_files_are_named(model, tmp_path, suffix):
         (lambda: nn.RNN(3, 4, bidirectional=True), "bidirectional = True.*two recurrent"),
         (lambda: nn.LSTM(3, 4, proj_size=2), "proj_size = 2.*projected"),
         (lambda: nn.ModuleList([nn.RNN(3, 4), nn.RNN(3, 4)]), "found '0', '1': say which by rnn="),
-        (lambda: nn.Linear(3, 4), "one recurrent layer is needed, found none"),
+        (lambda: nn.Linear(3, 4), "holds no torch.nn RNN, GRU or LSTM.* written by hand"),
         (lambda: nn.ModuleList([nn.RNN(3, 4), nn.Linear(4, 1), nn.Linear(4, 2)]),
          "found '1', '2': say which by readout="),
         (lambda: nn.RNN(3, 4).half(), "dtype float16: cast"),
@@ -333,7 +333,7 @@ def test_what_is_no_single_layer_is_refused_with_the_reason(module, message):
         (lambda: nn.RNN(3, 4, num_layers=2), "several layers .weight_ih_l1."),
         (lambda: nn.RNN(3, 4, bidirectional=True), "bidirectional .weight_ih_l0_reverse."),
         (lambda: nn.LSTM(3, 4, proj_size=2), "projected .weight_hr_l0."),
-        (lambda: nn.Linear(3, 4), "no W_hh in the source: it has 'weight', 'bias'"),
+        (lambda: nn.Linear(3, 4), "no W_xh and no W_hh in the source, which has 'weight', 'bias'"),
     ],
 )
 def test_state_dicts_are_refused_like_their_modules(module, message):
@@ -483,3 +483,42 @@ def test_a_pruned_matrix_is_refused_and_an_unused_one_is_not(model):
     with pytest.raises(TypeError, match="weight is no parameter"):
         load_network(model)
     assert load_network(model, readout=False).n_out == 6
+
+
+def test_a_keras_layers_list_of_arrays_is_told_how_to_be_named():
+    arrays = {f"arr_{i}": np.ones((3, 3)) for i in range(3)}
+    with pytest.raises(ValueError, match=r"no W_xh and no W_hh.*get_weights\(\)"):
+        load_network(arrays, convention="row")
+    with pytest.raises(ValueError, match="no W_hh in the source") as caught:
+        load_network({"W_xh": np.ones((3, 3))}, convention="row")
+    assert all(name in str(caught.value) for names in pl.ARRAY_NAMES.values() for name in names)
+
+
+@pytest.mark.parametrize("key", ["state_dict", "model_state_dict", "model"])
+def test_a_checkpoint_holds_its_state_dict_under_a_usual_name(key, model):
+    state = model.state_dict()
+    found, known = load_network({key: state, "epoch": 3}), load_network(state)
+    np.testing.assert_array_equal(found.W_hh, known.W_hh)
+
+
+def test_a_network_says_what_it_is():
+    layer = load_network(nn.RNN(3, 4))
+    assert repr(layer) == "<Network: 3 inputs, 4 tanh units, 4 outputs>"
+    leaky = load_network(nn.RNN(3, 4), leak=0.5)
+    assert repr(leaky).endswith("leak 0.5 on the rate>")
+    assert "gate update" in repr(load_network(nn.GRU(3, 4), gate="update"))
+
+
+def test_units_with_biases_and_a_readout_without_are_asked_about():
+    arrays = {"W_xh": np.ones((4, 3)), "W_hh": np.eye(4), "W_hy": np.ones((2, 4))}
+    arrays["b_h"] = np.ones(4)
+    asked = "readout has none"
+    assert any(asked in n for n in load_network(arrays, convention="column").notes)
+    arrays["b_y"] = np.zeros(2)
+    assert not any(asked in n for n in load_network(arrays, convention="column").notes)
+
+
+def test_the_notebook_lists_the_names_of_arrays():
+    page = (pl.project_root() / "notebooks" / "your_network.py").read_text(encoding="utf-8")
+    for name, (_, *others) in pl.ARRAY_NAMES.items():
+        assert f"| `{name}` | {', '.join(f'`{other}`' for other in others)} |" in page

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import paperlib as pl
-from paperlib.__main__ import main
+from paperlib.__main__ import as_options, main
 
 OPTIONS = ["--orders", "1", "--controls", "1", "--quiet"]
 
@@ -145,11 +145,11 @@ def test_bad_data_is_one_line(files, tmp_path, capsys, write, message):
 @pytest.mark.parametrize(("options", "message"), [
     (["--alpha", "2"], "alpha must be in (0, 1], got 2.0"),
     (["--alpha", "x"], "argument --alpha: invalid float value: 'x'"),
-    (["--orders", "0"], "orders must be a positive integer"),
+    (["--orders", "-1"], "orders must be a positive integer"),
     (["--seed", "-1"], "seed"),
-    (["--gate", "reset"], "gate='reset'"),
+    (["--gate", "reset"], "--gate reset"),
     (["--leak", "0"], "leak must be in (0, 1]"),
-    (["--readout", "decoder"], "readout='decoder'"),
+    (["--readout", "decoder"], "--readout decoder"),
     (["--activation", "sine"], "argument --activation: invalid choice"),
     (["--time-first"], "inputs"),
 ])
@@ -205,3 +205,39 @@ def environment(encoding="utf-8"):
 
     here = str(Path(pl.__file__).parents[1])
     return {**os.environ, "PYTHONPATH": here, "PYTHONIOENCODING": encoding}
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("activation='relu' says otherwise", "--activation relu says otherwise"),
+    ("say which by readout=", "say which by --readout"),
+    ("look at activation=, leak=, the rest", "look at --activation, --leak, the rest"),
+    ("leak_on='potential', leak=0.5", "--leak-on potential, --leak 0.5"),
+    ("readout=False", "--readout none"),
+    ("with alpha = 0.93 n_R would be 4", "with alpha = 0.93 n_R would be 4"),
+    ("raise draw_trials, or draw_trials=40", "raise draw_trials, or --draw-trials 40"),
+])
+def test_messages_speak_of_options(text, expected):
+    assert as_options(text) == expected
+
+
+def test_an_older_report_is_said_to_be_replaced(files, tmp_path, capsys):
+    arguments = ["diagnose", *files[0], "--out", str(tmp_path / "out"), *OPTIONS[:-1]]
+    main(arguments)
+    assert "in place of" not in capsys.readouterr().out
+    main(arguments)
+    assert capsys.readouterr().out.rstrip().endswith("report.html (in place of an older one)")
+
+
+def test_no_draws_can_be_asked_for(files, tmp_path):
+    options = ["--orders", "0", "--controls", "0", "--quiet", "--out", str(tmp_path / "out")]
+    assert main(["diagnose", *files[0], *options]) == 0
+    assert set(diagnosed(tmp_path / "out")["kind"]) == {"block"}
+
+
+def test_the_help_lists_the_names_of_arrays(capsys):
+    with pytest.raises(SystemExit):
+        main(["diagnose", "--help"])
+    printed = capsys.readouterr().out
+    assert "None" not in printed
+    for names in pl.ARRAY_NAMES.values():
+        assert all(name in printed for name in names)

@@ -581,13 +581,23 @@ def test_refuses_alpha_that_is_no_number(alpha):
         ordered_schur(np.eye(2)).sectors(alpha)
 
 
-@pytest.mark.parametrize("removed", ["TRR", "CC+RR", "RR+RR", "", "rr", "none+RR", None, ["RR"]])
+@pytest.mark.parametrize("removed", ["TRR", "RR+RR", "T_RR+RR", "T_none", "", "rr", "none+RR", None, ["RR"]])
 def test_refuses_unknown_blocks_and_lists_the_eight(removed):
     split = ordered_schur(np.eye(2)).sectors()
     for method in (split.without, split.T_without, split.removed_mass):
         with pytest.raises(ValueError, match="removed must be one of") as caught:
             method(removed)
         assert all(subset in str(caught.value) for subset in SUBSETS)
+
+
+@pytest.mark.parametrize(("written", "meant"), [
+    ("T_RR", "RR"), ("T_C→R", "CR"), ("C→R", "CR"), ("T_CR", "CR"), ("CC+RR", "RR+CC"),
+    ("T_CC+T_C→R+RR", "RR+CR+CC"),
+])
+def test_blocks_may_be_written_as_in_the_paper_and_in_any_order(written, meant):
+    split = ordered_schur(np.triu(np.arange(1.0, 17).reshape(4, 4))).sectors(0.6)
+    assert split.removed_mass(meant) > 0
+    np.testing.assert_array_equal(split.without(written), split.without(meant))
 
 
 @pytest.mark.parametrize(
