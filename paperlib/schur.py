@@ -174,8 +174,8 @@ class Sectors:
         known = set(named) <= set(self.masks) and len(set(named)) == len(named)
         if named != ["none"] and not (named and known):
             raise ValueError(
-                f"removed must be one of {', '.join(SUBSETS)}, in any order and also as T_CC, "
-                f"T_C→R; got {removed!r}"
+                f"removed must be one of {', '.join(SUBSETS)}; got {removed!r} (blocks may be in any "
+                "order, and written as T_CC or T_C→R)"
             )
         mask = np.zeros(self.coordinates.T.shape, dtype=bool)
         for name, block in self.masks.items():
